@@ -1,0 +1,55 @@
+# `make demo` and `make test` set up all they need; see README.md.
+PYTHON ?= python3
+WORK   := .work
+BIN    := .venv/bin
+export PYTHONPATH := include
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: setup demo demo-stop check test test-long lock docs clean
+
+setup: $(WORK)/venv.stamp $(WORK)/kafka.stamp
+
+$(WORK)/venv.stamp: requirements.txt requirements-dev.txt pyproject.toml
+	@mkdir -p $(WORK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "twinlog needs Python 3.11 or newer, this is " + sys.version.split()[0])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "setup: installing Python packages into .venv"
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt -r requirements-dev.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+$(WORK)/kafka.stamp: include/local/pom.xml | $(WORK)/venv.stamp
+	@$(BIN)/python -m local.kafka_jars
+	@touch $@
+
+demo: setup
+	@$(BIN)/python -m local.demo $(if $(ONCE),--once)
+
+demo-stop:
+	@$(BIN)/python -m local.demo --stop
+
+check: $(WORK)/venv.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/unit
+
+test: setup check
+	$(BIN)/python -m local.debian chromium
+	$(BIN)/pytest -q tests/integration tests/faults tests/browser -m "not long"
+
+test-long: test
+	$(BIN)/pytest -q tests -m long
+
+# Resolve requirements.in into the exact set of requirements.txt.
+lock:
+	$(BIN)/uv pip compile --quiet --no-header --upgrade requirements.in -o requirements.txt
+	$(BIN)/uv pip compile --quiet --no-header --upgrade requirements-dev.in -o requirements-dev.txt
+
+# Write the generated parts of docs/ anew.
+docs: $(WORK)/venv.stamp
+	$(BIN)/python -m twinlog.model.settings_page > docs/settings.md
+
+clean: demo-stop
+	rm -rf .venv $(WORK)

@@ -1,0 +1,128 @@
+"""Every error that Twinlog raises on purpose.
+
+One tree. Each class says whether trying again can help (`retriable`) and which exit code the command line
+answers with. The message names the cluster, topic, partition and offset it is about, what was expected, and what
+to do; it never holds a secret.
+"""
+
+from __future__ import annotations
+
+
+class TwinlogError(Exception):
+    """The root: something is wrong and the message says what."""
+
+    retriable = False
+    exit_code = 1
+
+
+class ConfigurationError(TwinlogError):
+    """What people wrote cannot be used as it stands."""
+
+    exit_code = 2
+
+
+class TopologyError(ConfigurationError):
+    """A topology file is wrong; the message names the file, the line and the key."""
+
+
+class SettingError(ConfigurationError):
+    """A value that a setting cannot take; whoever reads the file adds where it stands."""
+
+    def __init__(self, problem: str, suggestion: str | None = None) -> None:
+        super().__init__(f'{problem}; did you mean "{suggestion}"?' if suggestion else problem)
+
+
+class ImportSourceError(ConfigurationError):
+    """Another mirror's configuration file could not be read."""
+
+
+class SecretError(ConfigurationError):
+    """A secret stands where it must not, or could not be found where it was said to be."""
+
+
+class ClusterError(TwinlogError):
+    """A cluster refused, or answered what was not expected."""
+
+
+class ClusterUnreachableError(ClusterError):
+    """No broker of the cluster answered in time."""
+
+    retriable = True
+    exit_code = 3
+
+
+class AuthenticationError(ClusterError):
+    """The cluster answered, and did not accept who we are."""
+
+    exit_code = 3
+
+
+class NotAuthorizedError(ClusterError):
+    """The cluster knows who we are and does not allow the operation."""
+
+
+class JournalFormatError(TwinlogError):
+    """A journal record is damaged, or of a version that this program does not know."""
+
+
+class PositionFormatError(TwinlogError):
+    """A committed offset of a flow's group does not hold a position."""
+
+
+class FencedError(TwinlogError):
+    """A later writer has taken this transactional id: this one must stop, and must not try again."""
+
+
+class TransactionAbortedError(ClusterError):
+    """A transaction could not be finished and was rolled back; the work starts again at the committed position."""
+
+    retriable = True
+
+
+class FlowStateError(TwinlogError):
+    """A flow is not in the state that the operation needs."""
+
+
+class CorruptBatchError(TwinlogError):
+    """Record bytes that a source answered with are damaged; nothing of them was copied."""
+
+    # Damage on the way is gone at the next fetch; damage in the source's log is not, and the retries run out.
+    retriable = True
+
+
+class BatchTooLargeError(TwinlogError):
+    """One record alone is larger than the target accepts, so that no splitting can help."""
+
+
+class JournalReadError(ClusterError):
+    """The journal could not be read."""
+
+    retriable = True
+
+
+class JournalUnstableError(JournalReadError):
+    """The journal has a transaction that is not decided yet."""
+
+
+class JournalReplacedError(TwinlogError):
+    """The journal is not the one that the ledger was recorded from."""
+
+
+class LedgerError(TwinlogError):
+    """The ledger's files do not fit together."""
+
+
+class PartitionRefusedError(ClusterError):
+    """One partition can't go on; the others can. `kind` says in one word why."""
+
+    def __init__(self, partition: object, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.partition = partition
+        self.kind = kind
+
+
+class SparkUnreachableError(TwinlogError):
+    """The Spark that was to copy did not answer."""
+
+    retriable = True
+    exit_code = 3
