@@ -1,0 +1,38 @@
+"""What many tests share: real Kafka clusters and a warm Spark, each started once, when first asked for.
+
+A test that kills, pauses or reconfigures a broker starts a cluster of its own with `local.kafka.start`; tests
+that use these create topics under names of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from local import spark
+from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
+
+pytest_plugins = ["support.airflow_site"]
+
+
+@pytest.fixture(scope="session")
+def kafka_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClusters]:
+    """Clusters `nyc` and `lon`, of one broker each, in plain text."""
+    with start([KafkaSpec("nyc"), KafkaSpec("lon")], tmp_path_factory.mktemp("pair")) as clusters:
+        yield clusters
+
+
+@pytest.fixture(scope="session")
+def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A cluster of three brokers whose SASL_SSL listener wants TLS and SCRAM, or PLAIN, together."""
+    spec = KafkaSpec("trio", brokers=3, tls=True, scram={"alice": 'a "word"'}, plain={"bob": "bob's word"})
+    with start([spec], tmp_path_factory.mktemp("trio")) as clusters:
+        yield clusters["trio"]
+
+
+@pytest.fixture(scope="session")
+def spark_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address, `sc://...`, of a Spark Connect server."""
+    with spark.connect_server(tmp_path_factory.mktemp("spark")) as url:
+        yield url
