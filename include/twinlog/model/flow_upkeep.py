@@ -1,0 +1,235 @@
+"""A flow's settings that keep topics, permissions and groups in step, and for its own internal topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinlog.model.kinds import Boolean, Choice, Integer, ReplicationFactor
+from twinlog.model.settings import setting
+
+_SYNC = "Topics, settings and ACLs"
+_GROUPS = "Consumer groups"
+_SIGNS = "Heartbeats, checkpoints and internal topics"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncSettings:
+    """How the target's topics follow the source's."""
+
+    refresh_topics_enabled: bool = setting(
+        "refresh.topics.enabled",
+        True,
+        Boolean(),
+        "Whether new topics and partitions are looked for.",
+        section=_SYNC,
+        mm2=True,
+    )
+    refresh_topics_interval_seconds: int = setting(
+        "refresh.topics.interval.seconds",
+        600,
+        Integer(1),
+        "How often they are looked for.",
+        section=_SYNC,
+        mm2=True,
+    )
+    replication_factor: int | str = setting(
+        "replication.factor",
+        2,
+        ReplicationFactor(),
+        "Replicas of topics created on the target: a number, `source` (as many as the source's topic has) "
+        "or `target` (the target's default; -1 means the same).",
+        section=_SYNC,
+        mm2=True,
+    )
+    use_defaults_from: str = setting(
+        "use.defaults.from",
+        "target",
+        Choice(("source", "target")),
+        "Whose defaults hold for topic settings that are not overridden: with `source` they are written "
+        "out on the target.",
+        section=_SYNC,
+        mm2=True,
+    )
+    sync_topic_configs_enabled: bool = setting(
+        "sync.topic.configs.enabled",
+        True,
+        Boolean(),
+        "Whether topic settings follow the source.",
+        section=_SYNC,
+        mm2=True,
+        aliases=("sync.configs",),
+    )
+    sync_topic_configs_interval_seconds: int = setting(
+        "sync.topic.configs.interval.seconds",
+        600,
+        Integer(1),
+        "How often they are compared.",
+        section=_SYNC,
+        mm2=True,
+    )
+    sync_topic_acls_enabled: bool = setting(
+        "sync.topic.acls.enabled",
+        True,
+        Boolean(),
+        "Whether topic ACLs follow the source. Nobody but the mirror may write to mirrored topics, so "
+        "write permissions do not travel and ALL becomes READ, as in MirrorMaker 2.",
+        section=_SYNC,
+        mm2=True,
+        aliases=("sync.acls",),
+    )
+    sync_topic_acls_interval_seconds: int = setting(
+        "sync.topic.acls.interval.seconds",
+        600,
+        Integer(1),
+        "How often they are compared.",
+        section=_SYNC,
+        mm2=True,
+    )
+    sync_topic_acls_mode: str = setting(
+        "sync.topic.acls.mode",
+        "safe",
+        Choice(("safe", "full")),
+        "`full`, for migrations, copies write, group, transactional-id, deny and prefixed ACLs too.",
+        section=_SYNC,
+    )
+    sync_topic_deletes: bool = setting(
+        "sync.topic.deletes",
+        False,
+        Boolean(),
+        "Whether a topic deleted on the source is deleted on the target; never one that Twinlog did not create.",
+        section=_SYNC,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupSettings:
+    """How consumer groups' positions follow."""
+
+    refresh_groups_enabled: bool = setting(
+        "refresh.groups.enabled",
+        True,
+        Boolean(),
+        "Whether new groups are looked for.",
+        section=_GROUPS,
+        mm2=True,
+    )
+    refresh_groups_interval_seconds: int = setting(
+        "refresh.groups.interval.seconds",
+        600,
+        Integer(1),
+        "How often they are looked for.",
+        section=_GROUPS,
+        mm2=True,
+    )
+    sync_group_offsets_enabled: bool = setting(
+        "sync.group.offsets.enabled",
+        False,
+        Boolean(),
+        "Whether translated positions are committed for the groups on the target; never for a group with "
+        "active members there.",
+        section=_GROUPS,
+        mm2=True,
+        aliases=("sync.group.offsets",),
+    )
+    sync_group_offsets_interval_seconds: int = setting(
+        "sync.group.offsets.interval.seconds",
+        60,
+        Integer(1),
+        "How often they are committed.",
+        section=_GROUPS,
+        mm2=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalSettings:
+    """The topics by which a flow shows that it lives, in MirrorMaker 2's formats, and its journal."""
+
+    emit_heartbeats_enabled: bool = setting(
+        "emit.heartbeats.enabled",
+        True,
+        Boolean(),
+        "Whether heartbeats are written.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    emit_heartbeats_interval_seconds: int = setting(
+        "emit.heartbeats.interval.seconds",
+        1,
+        Integer(1),
+        "How often a heartbeat is written.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    heartbeats_replication_enabled: bool = setting(
+        "heartbeats.replication.enabled",
+        True,
+        Boolean(),
+        "Whether heartbeats topics are mirrored even where `topics` does not name them.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    emit_checkpoints_enabled: bool = setting(
+        "emit.checkpoints.enabled",
+        True,
+        Boolean(),
+        "Whether translated positions are written to the checkpoints topic on the target.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    emit_checkpoints_interval_seconds: int = setting(
+        "emit.checkpoints.interval.seconds",
+        60,
+        Integer(1),
+        "How often they are written.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    emit_offset_syncs_enabled: bool = setting(
+        "emit.offset-syncs.enabled",
+        True,
+        Boolean(),
+        "Whether offset syncs are written in MirrorMaker 2's format, for tools made for it; Twinlog "
+        "translates by its ledger.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    offset_syncs_topic_location: str = setting(
+        "offset-syncs.topic.location",
+        "source",
+        Choice(("source", "target")),
+        "On which cluster the offset-syncs topic is.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    offset_syncs_topic_replication_factor: int = setting(
+        "offset-syncs.topic.replication.factor",
+        3,
+        Integer(1),
+        "Replicas of the offset-syncs topic.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    checkpoints_topic_replication_factor: int = setting(
+        "checkpoints.topic.replication.factor",
+        3,
+        Integer(1),
+        "Replicas of the checkpoints topic.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    heartbeats_topic_replication_factor: int = setting(
+        "heartbeats.topic.replication.factor",
+        3,
+        Integer(1),
+        "Replicas of the heartbeats topic.",
+        section=_SIGNS,
+        mm2=True,
+    )
+    journal_topic_replication_factor: int = setting(
+        "journal.topic.replication.factor",
+        3,
+        Integer(1),
+        "Replicas of the journal on the target.",
+        section=_SIGNS,
+    )
