@@ -1,0 +1,121 @@
+"""The libraries' errors in our words: who could not be reached, who refused us, and what to look at.
+
+Every message names the cluster and its bootstrap servers and went through `mask`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import confluent_kafka
+import kafka.errors as kafka_errors
+
+from twinlog.cluster.secrets import mask
+from twinlog.errors import AuthenticationError, ClusterError, ClusterUnreachableError, NotAuthorizedError
+
+_REFUSED = (
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+    kafka_errors.IllegalSaslStateError,
+)
+_NO_ANSWER = (
+    kafka_errors.KafkaConnectionError,
+    kafka_errors.KafkaTimeoutError,
+    kafka_errors.RequestTimedOutError,
+    kafka_errors.NodeNotReadyError,
+    kafka_errors.UnknownBrokerIdError,
+)
+_ADMIN_NO_ANSWER = frozenset(
+    {
+        confluent_kafka.KafkaError._TRANSPORT,
+        confluent_kafka.KafkaError._TIMED_OUT,
+        confluent_kafka.KafkaError._ALL_BROKERS_DOWN,
+        confluent_kafka.KafkaError._RESOLVE,
+        confluent_kafka.KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+_ADMIN_REFUSED = frozenset(
+    {
+        confluent_kafka.KafkaError._AUTHENTICATION,
+        confluent_kafka.KafkaError._SSL,
+        confluent_kafka.KafkaError.SASL_AUTHENTICATION_FAILED,
+        confluent_kafka.KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    }
+)
+_ADMIN_NOT_AUTHORIZED = frozenset(
+    {
+        confluent_kafka.KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        confluent_kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        confluent_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED,
+        confluent_kafka.KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Words for the failures of one cluster's clients."""
+
+    alias: str
+    bootstrap_servers: str
+
+    def of_raw(self, error: BaseException) -> ClusterError:
+        """For an error of kafka-python's."""
+        tls = next((cause for cause in _causes(error) if isinstance(cause, ssl.SSLError)), None)
+        if tls is not None:
+            return self.tls(tls.reason or str(tls))
+        if isinstance(error, _REFUSED):
+            return self.refused(_words(error))
+        if isinstance(error, kafka_errors.AuthorizationError):
+            return self.not_authorized(_words(error))
+        if isinstance(error, kafka_errors.InvalidReceiveError):
+            return self.unreachable("what answered does not speak Kafka in plain text; check security.protocol")
+        if isinstance(error, _NO_ANSWER):
+            return self.unreachable(_words(error))
+        return ClusterError(self._say(f"answered with an error: {_words(error)}"))
+
+    def of_admin(self, error: confluent_kafka.KafkaError, heard: list[confluent_kafka.KafkaError]) -> ClusterError:
+        """For an error of librdkafka's, and what it `heard` from brokers before: its calls just time out."""
+        refusal = next((earlier for earlier in [error, *heard] if earlier.code() in _ADMIN_REFUSED), None)
+        if refusal is not None:
+            if refusal.code() == confluent_kafka.KafkaError._SSL:
+                return self.tls(refusal.str())
+            return self.refused(refusal.str())
+        if error.code() in _ADMIN_NOT_AUTHORIZED:
+            return self.not_authorized(error.str())
+        if error.code() in _ADMIN_NO_ANSWER:
+            return self.unreachable((heard[0] if heard else error).str())
+        return ClusterError(self._say(f"answered with an error: {error.str()}"))
+
+    def unreachable(self, reason: str) -> ClusterUnreachableError:
+        return ClusterUnreachableError(self._say(f"could not be reached: {reason}"))
+
+    def refused(self, reason: str) -> AuthenticationError:
+        return AuthenticationError(self._say(f"did not accept our credentials: {reason}"))
+
+    def tls(self, reason: str) -> AuthenticationError:
+        hint = "check security.protocol, ssl.truststore.location and ssl.keystore.location"
+        return AuthenticationError(self._say(f"could not agree on TLS ({reason}); {hint}"))
+
+    def not_authorized(self, reason: str) -> NotAuthorizedError:
+        return NotAuthorizedError(self._say(f"does not allow this: {reason}"))
+
+    def _say(self, what: str) -> str:
+        return mask(f"cluster {self.alias} ({self.bootstrap_servers}) {what}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        yield cause
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
+
+
+def _words(error: BaseException) -> str:
+    """kafka-python's errors print as `[Error 58] Name: text`; the text alone is the sentence."""
+    words = ": ".join(str(argument) for argument in error.args if argument)
+    return words or type(error).__name__
