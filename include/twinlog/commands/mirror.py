@@ -1,0 +1,90 @@
+"""`twinlog mirror FLOW`: one whole run, without Airflow."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from twinlog.commands.console import Console
+from twinlog.commands.flow_context import FlowContext
+
+if TYPE_CHECKING:
+    from twinlog.operations.mirror_result import MirrorResult
+    from twinlog.operations.progress import Progress
+
+_BAR = 30
+
+
+def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
+    parser = verbs.add_parser("mirror", parents=[common], help="copy what is new, once")
+    parser.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
+    parser.add_argument("--max-bytes", metavar="N", type=_positive, help="end after about so many bytes")
+    parser.add_argument("--max-seconds", metavar="S", type=_positive, help="end after so many seconds")
+    parser.add_argument("--topic", metavar="NAME", action="append", help="only this topic; may be repeated")
+    parser.set_defaults(run=run)
+
+
+def run(asked: argparse.Namespace, console: Console) -> int:
+    from twinlog.operations.copy_on_spark import copy_on_spark  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.mirror import Limits, Mirror  # noqa: PLC0415 - as above
+    from twinlog.operations.spark_session import address, most_tasks, spark_session  # noqa: PLC0415 - as above
+
+    context = FlowContext(asked)
+    flow = context.flow
+    limits = Limits(asked.max_bytes, asked.max_seconds, frozenset(asked.topic) if asked.topic else None)
+    where = address(context.topology.spark_for(flow))
+    # The clients first: what is wrong with them is known before Spark has taken its twenty seconds.
+    mirror = Mirror(context.topology, flow, context.ends(), context.ledger(), show=_show_on(console))
+    with spark_session(where) as spark:
+        result = mirror.run(functools.partial(copy_on_spark, spark), tasks=most_tasks(where, flow.lanes), limits=limits)
+    console.result(_lines(result), result.to_json())
+    for sentence in result.warnings:
+        console.note(f"twinlog: {sentence}")
+    return 1 if result.failures else 0
+
+
+def _lines(result: MirrorResult) -> Iterator[str]:
+    if result.skipped is not None:
+        yield result.skipped
+        return
+    rate = result.recorded.bytes / 1e6 / result.seconds if result.seconds else 0.0
+    yield (
+        f"{result.flow}: {result.recorded.records:,} records, {result.recorded.bytes / 1e6:,.1f} MB from "
+        f"{result.partitions} partitions in {result.seconds:.1f} s ({rate:.1f} MB/s), run {result.run}"
+    )
+    for kind, offsets in sorted(result.recorded.gaps.items()):
+        yield f"  not copied: {offsets:,} offsets {kind}"
+    if result.left_records:
+        yield f"  left for the next run: {result.left_records:,} records"
+
+
+def _show_on(console: Console) -> Any:
+    """A progress bar on a terminal; nothing elsewhere, where it would only fill a log."""
+    if console.as_json or not sys.stderr.isatty():
+        return None
+    return _draw
+
+
+def _draw(progress: Progress) -> None:
+    share = progress.records / progress.all_records if progress.all_records else 1.0
+    filled = int(share * _BAR)
+    left = "" if progress.left_s is None else f", {progress.left_s:.0f} s left"
+    end = "\n" if progress.records >= progress.all_records else ""
+    sys.stderr.write(
+        f"\r[{'#' * filled}{'.' * (_BAR - filled)}] {share:4.0%}  {progress.records:,} records, "
+        f"{progress.bytes_per_s / 1e6:.1f} MB/s{left}   {end}"
+    )
+    sys.stderr.flush()
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
+    return number

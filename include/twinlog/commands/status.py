@@ -1,0 +1,72 @@
+"""`twinlog status [FLOW]`: reaches both ends of each flow and says what is there."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from twinlog.commands.console import Console, table
+
+if TYPE_CHECKING:
+    from twinlog.operations.status import SideStatus, Status
+
+
+def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
+    parser = verbs.add_parser("status", parents=[common], help="reach both clusters of each flow and say what is there")
+    parser.add_argument("flow", metavar="FLOW", nargs="?", help="such as nyc->lon; all that are enabled if left out")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=15.0, help="how long to wait for a cluster (15)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(asked: argparse.Namespace, console: Console) -> int:
+    from twinlog.cluster.access import flow_access  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.intake.topology_file import load  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.status import status  # noqa: PLC0415 - as the first
+
+    topology = load(asked.topology)
+    wanted = None if asked.flow is None else [asked.flow]
+    found = status(topology, functools.partial(flow_access, topology), wanted, asked.timeout)
+    console.result(_lines(found), found.to_json())
+    for message in sorted({side.error for side in found.sides if side.error is not None}):
+        console.note(f"twinlog: {message}")
+    return found.exit_code
+
+
+def _lines(found: Status) -> Iterator[str]:
+    if not found.flows:
+        yield "no flow is enabled"
+        return
+    rows = [["FLOW", "STATE", "TO MIRROR", "SOURCE", "TARGET"]]
+    rows += [
+        [flow.flow, flow.state, _amount(flow.topics, flow.partitions), _side(flow.source), _side(flow.target)]
+        for flow in found.flows
+    ]
+    yield from table(rows)
+
+
+def _side(side: SideStatus) -> str:
+    if not side.reachable:
+        return f"{side.cluster}: not reached"
+    return f"{side.cluster}: {_count(side.brokers, 'broker')}, {_amount(side.topics, side.partitions)}"
+
+
+def _amount(topics: int | None, partitions: int | None) -> str:
+    return "unknown" if topics is None else f"{_count(topics, 'topic')}, {_count(partitions, 'partition')}"
+
+
+def _count(number: int | None, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 86_400:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, not {text!r}")
+    return seconds
