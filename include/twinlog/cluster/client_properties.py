@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from twinlog.model.clients import REFUSED
+
 
 @dataclass(frozen=True, slots=True)
 class Shared:
@@ -57,13 +59,10 @@ _COPIER = "the copier honours it, connections do not need it"
 COPIER = frozenset(
     {
         "batch.size",
-        "buffer.memory",
         "client.rack",
-        "compression.type",
         "fetch.max.bytes",
         "fetch.max.wait.ms",
         "fetch.min.bytes",
-        "linger.ms",
         "max.in.flight.requests.per.connection",
         "max.partition.fetch.bytes",
         "max.request.size",
@@ -75,52 +74,18 @@ COPIER = frozenset(
 
 _JAVA = "it names something of Java's"
 _GROUP = "Twinlog reads planned ranges and joins no group"
-_EXACTLY_ONCE = "copying is transactional and exactly once; this cannot be changed"
 _BATCHES = "whole record batches are copied as they are; nothing is compressed again"
-_OPERATION = "each operation has its own time-out"
 _AIRFLOW = "it belongs to Airflow's own Kafka hooks"
 
 NOT_APPLYING = {
     **dict.fromkeys(sorted(COPIER), _COPIER),
+    # Refused in a topology; an Airflow connection that other DAGs use too may hold them.
+    **REFUSED,
     **dict.fromkeys(
-        (
-            "auto.include.jmx.reporter",
-            "config.providers",
-            "interceptor.classes",
-            "key.deserializer",
-            "key.serializer",
-            "metric.reporters",
-            "partition.assignment.strategy",
-            "partitioner.class",
-            "security.providers",
-            "value.deserializer",
-            "value.serializer",
-        ),
-        _JAVA,
+        ("auto.include.jmx.reporter", "config.providers", "partition.assignment.strategy", "security.providers"), _JAVA
     ),
-    **dict.fromkeys(
-        (
-            "auto.commit.interval.ms",
-            "auto.offset.reset",
-            "enable.auto.commit",
-            "exclude.internal.topics",
-            "group.id",
-            "group.instance.id",
-            "group.protocol",
-            "group.remote.assignor",
-            "heartbeat.interval.ms",
-            "max.poll.interval.ms",
-            "max.poll.records",
-            "session.timeout.ms",
-        ),
-        _GROUP,
-    ),
-    **dict.fromkeys(("acks", "check.crcs", "enable.idempotence", "isolation.level", "transactional.id"), _EXACTLY_ONCE),
-    **dict.fromkeys(
-        ("compression.gzip.level", "compression.lz4.level", "compression.zstd.level"),
-        _BATCHES,
-    ),
-    **dict.fromkeys(("default.api.timeout.ms", "delivery.timeout.ms", "max.block.ms"), _OPERATION),
+    **dict.fromkeys(("auto.commit.interval.ms", "exclude.internal.topics", "group.remote.assignor"), _GROUP),
+    **dict.fromkeys(("compression.gzip.level", "compression.lz4.level", "compression.zstd.level"), _BATCHES),
     **dict.fromkeys(("error_cb", "stats_cb", "oauth_cb"), _AIRFLOW),
     "allow.auto.create.topics": "Twinlog never has a broker create a topic by itself",
     "enable.metrics.push": "the libraries push no client metrics here",
@@ -133,7 +98,6 @@ NOT_APPLYING = {
     "ssl.trustmanager.algorithm": _JAVA,
     "ssl.secure.random.implementation": _JAVA,
     "ssl.engine.factory.class": _JAVA,
-    "sasl.kerberos.service.name": "Kerberos is not supported",
 }
 
 NOT_APPLYING_PREFIXES = {
