@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from twinlog.model.estate import Finding
     from twinlog.model.topology import Topology
 
-_MM1_OPTIONS = ("whitelist", "include", "num.streams", "offset.commit.interval.ms", "abort.on.send.failure")
+_MM1_OPTIONS = (
+    "whitelist",
+    "include",
+    "num.streams",
+    "offset.commit.interval.ms",
+    "abort.on.send.failure",
+    "message.handler",
+    "message.handler.args",
+    "consumer.rebalance.listener",
+    "rebalance.listener.args",
+    "new.consumer",
+)
 
 
 def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
@@ -52,7 +63,8 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
         "--producer.config", "--producer-config", dest="producer", metavar="FILE", type=Path, required=True
     )
     for option in _MM1_OPTIONS:
-        mm1.add_argument(f"--{option}", f"--{option.replace('.', '-')}", dest=option, metavar="VALUE")
+        spellings = dict.fromkeys((f"--{option}", f"--{option.replace('.', '-')}"))
+        mm1.add_argument(*spellings, dest=option, metavar="VALUE", help=f"MirrorMaker 1's --{option}")
     _add_aliases(mm1)
     _add_output(mm1)
     mm1.set_defaults(run=run_import_mm1)
@@ -60,7 +72,7 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
 
 def run_check(asked: argparse.Namespace, console: Console) -> int:
     from twinlog.intake.topology_file import load  # noqa: PLC0415 - keeps --help quick
-    from twinlog.model.estate import Severity, check  # noqa: PLC0415 - as above
+    from twinlog.model.estate import Severity, check, planned_settings  # noqa: PLC0415 - as above
 
     try:
         topology = load(asked.topology)
@@ -75,6 +87,8 @@ def run_check(asked: argparse.Namespace, console: Console) -> int:
     if not console.as_json:
         for finding in findings:
             console.note(f"{finding.severity}: {finding.flow}: {finding.message}. {finding.remedy}")
+        for name, flows in planned_settings(topology).items():
+            console.note(f"note: {', '.join(flows)}: {name} is read and checked, but nothing acts on it yet")
     return 0 if valid else ConfigurationError.exit_code
 
 

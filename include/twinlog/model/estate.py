@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from twinlog.model.paths import Crossing, crossings, share_topics
 from twinlog.model.schedule import longest_gap_s
+from twinlog.model.settings import settings_of
 from twinlog.model.topology import Flow, Topology
 
 _DOC = "docs/architectures.md"
@@ -44,6 +45,20 @@ def check(topology: Topology) -> list[Finding]:
             found += _placement(topology, flow)
     found += [_two_paths(crossing) for crossing in crossings(topology)]
     return sorted(found, key=lambda finding: finding.severity is not Severity.ERROR)
+
+
+def planned_settings(topology: Topology) -> dict[str, list[str]]:
+    """Settings that nothing acts on yet and that a flow sets otherwise than by default, with those flows."""
+    found: dict[str, list[str]] = {}
+    for item in settings_of(Flow).values():
+        flows = [
+            flow.name
+            for flow in topology.flows.values()
+            if item.planned and getattr(flow, item.attribute) != item.default
+        ]
+        if flows:
+            found[item.name] = flows
+    return found
 
 
 def _recovery_point(flow: Flow) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ class CopyingSettings:
         Choice(("bytes", "records")),
         "`bytes` moves whole record batches; `records` decodes them and lets Spark SQL look at each record.",
         section=_COPYING,
+        planned=True,
     )
     where: str | None = setting(
         "where",
@@ -27,6 +28,7 @@ class CopyingSettings:
         Text(),
         "A Spark SQL condition; records for which it is not true are left out and counted. Only with `route: records`.",
         section=_COPYING,
+        planned=True,
     )
     select: str | None = setting(
         "select",
@@ -35,6 +37,7 @@ class CopyingSettings:
         "Spark SQL expressions that replace parts of a record (`key`, `value`, `headers`, `topic`). Only "
         "with `route: records`.",
         section=_COPYING,
+        planned=True,
     )
     provenance: str = setting(
         "provenance",
@@ -43,6 +46,7 @@ class CopyingSettings:
         "`headers` adds where a record came from to its headers, for topics that other replicators write "
         "to as well. Only with `route: records`.",
         section=_COPYING,
+        planned=True,
     )
     on_expired: str = setting(
         "on.expired",

@@ -44,6 +44,7 @@ class RunningSettings:
         Text(),
         "The Airflow queue of the flow's tasks. By default the target cluster's, then Airflow's own.",
         section=_RUNNING,
+        planned=True,
     )
     ledger: str | None = setting(
         "ledger",
@@ -65,4 +66,5 @@ class RunningSettings:
         Integer(0),
         "The recovery time wanted: seconds from the decision to fail over until groups can read.",
         section=_RUNNING,
+        planned=True,
     )

@@ -23,6 +23,7 @@ class SyncSettings:
         "Whether new topics and partitions are looked for.",
         section=_SYNC,
         mm2=True,
+        planned=True,
     )
     refresh_topics_interval_seconds: int = setting(
         "refresh.topics.interval.seconds",
@@ -31,6 +32,7 @@ class SyncSettings:
         "How often they are looked for.",
         section=_SYNC,
         mm2=True,
+        planned=True,
     )
     replication_factor: int | str = setting(
         "replication.factor",
@@ -49,6 +51,7 @@ class SyncSettings:
         "out on the target.",
         section=_SYNC,
         mm2=True,
+        planned=True,
     )
     sync_topic_configs_enabled: bool = setting(
         "sync.topic.configs.enabled",
@@ -58,6 +61,7 @@ class SyncSettings:
         section=_SYNC,
         mm2=True,
         aliases=("sync.configs",),
+        planned=True,
     )
     sync_topic_configs_interval_seconds: int = setting(
         "sync.topic.configs.interval.seconds",
@@ -66,6 +70,7 @@ class SyncSettings:
         "How often they are compared.",
         section=_SYNC,
         mm2=True,
+        planned=True,
     )
     sync_topic_acls_enabled: bool = setting(
         "sync.topic.acls.enabled",
@@ -76,6 +81,7 @@ class SyncSettings:
         section=_SYNC,
         mm2=True,
         aliases=("sync.acls",),
+        planned=True,
     )
     sync_topic_acls_interval_seconds: int = setting(
         "sync.topic.acls.interval.seconds",
@@ -84,6 +90,7 @@ class SyncSettings:
         "How often they are compared.",
         section=_SYNC,
         mm2=True,
+        planned=True,
     )
     sync_topic_acls_mode: str = setting(
         "sync.topic.acls.mode",
@@ -91,6 +98,7 @@ class SyncSettings:
         Choice(("safe", "full")),
         "`full`, for migrations, copies write, group, transactional-id, deny and prefixed ACLs too.",
         section=_SYNC,
+        planned=True,
     )
     sync_topic_deletes: bool = setting(
         "sync.topic.deletes",
@@ -98,6 +106,7 @@ class SyncSettings:
         Boolean(),
         "Whether a topic deleted on the source is deleted on the target; never one that Twinlog did not create.",
         section=_SYNC,
+        planned=True,
     )
 
 
@@ -112,6 +121,7 @@ class GroupSettings:
         "Whether new groups are looked for.",
         section=_GROUPS,
         mm2=True,
+        planned=True,
     )
     refresh_groups_interval_seconds: int = setting(
         "refresh.groups.interval.seconds",
@@ -120,6 +130,7 @@ class GroupSettings:
         "How often they are looked for.",
         section=_GROUPS,
         mm2=True,
+        planned=True,
     )
     sync_group_offsets_enabled: bool = setting(
         "sync.group.offsets.enabled",
@@ -130,6 +141,7 @@ class GroupSettings:
         section=_GROUPS,
         mm2=True,
         aliases=("sync.group.offsets",),
+        planned=True,
     )
     sync_group_offsets_interval_seconds: int = setting(
         "sync.group.offsets.interval.seconds",
@@ -138,6 +150,7 @@ class GroupSettings:
         "How often they are committed.",
         section=_GROUPS,
         mm2=True,
+        planned=True,
     )
 
 
@@ -152,6 +165,7 @@ class SignalSettings:
         "Whether heartbeats are written.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     emit_heartbeats_interval_seconds: int = setting(
         "emit.heartbeats.interval.seconds",
@@ -160,6 +174,7 @@ class SignalSettings:
         "How often a heartbeat is written.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     heartbeats_replication_enabled: bool = setting(
         "heartbeats.replication.enabled",
@@ -176,6 +191,7 @@ class SignalSettings:
         "Whether translated positions are written to the checkpoints topic on the target.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     emit_checkpoints_interval_seconds: int = setting(
         "emit.checkpoints.interval.seconds",
@@ -184,6 +200,7 @@ class SignalSettings:
         "How often they are written.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     emit_offset_syncs_enabled: bool = setting(
         "emit.offset-syncs.enabled",
@@ -193,6 +210,7 @@ class SignalSettings:
         "translates by its ledger.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     offset_syncs_topic_location: str = setting(
         "offset-syncs.topic.location",
@@ -201,6 +219,7 @@ class SignalSettings:
         "On which cluster the offset-syncs topic is.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     offset_syncs_topic_replication_factor: int = setting(
         "offset-syncs.topic.replication.factor",
@@ -209,6 +228,7 @@ class SignalSettings:
         "Replicas of the offset-syncs topic.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     checkpoints_topic_replication_factor: int = setting(
         "checkpoints.topic.replication.factor",
@@ -217,6 +237,7 @@ class SignalSettings:
         "Replicas of the checkpoints topic.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     heartbeats_topic_replication_factor: int = setting(
         "heartbeats.topic.replication.factor",
@@ -225,6 +246,7 @@ class SignalSettings:
         "Replicas of the heartbeats topic.",
         section=_SIGNS,
         mm2=True,
+        planned=True,
     )
     journal_topic_replication_factor: int = setting(
         "journal.topic.replication.factor",

@@ -26,6 +26,8 @@ class Setting:
     section: str
     mm2: bool
     aliases: tuple[str, ...] = ()
+    planned: bool = False
+    """It is read and checked, and nothing acts on it yet; docs/settings.md and `topology check` say so."""
 
     @property
     def attribute(self) -> str:
@@ -41,9 +43,10 @@ def setting(
     section: str,
     mm2: bool = False,
     aliases: tuple[str, ...] = (),
+    planned: bool = False,
 ) -> Any:
     """A dataclass field that is a setting; `mm2` says that the name and meaning are MirrorMaker 2's."""
-    described = Setting(name, default, kind, doc, section, mm2, aliases)
+    described = Setting(name, default, kind, doc, section, mm2, aliases, planned)
     return dataclasses.field(default=default, metadata={_KEY: described})
 
 

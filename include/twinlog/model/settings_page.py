@@ -40,7 +40,8 @@ flows:
 - **Secrets** (marked below) never stand in the file: write `${env:NAME}`, `${file:/path}` (the whole file) or
   `${file:/path:key}` (a key of a .properties file), or keep them in the Airflow connection that `connection` names.
 
-*MM2* marks MirrorMaker 2's own names, with the defaults it has in Kafka 4.3.
+*MM2* marks MirrorMaker 2's own names, with the defaults it has in Kafka 4.3. *Planned* marks settings that are read and
+checked but that nothing acts on yet.
 """
 
 _PRECEDENCE = """\
@@ -89,7 +90,7 @@ def _table(title: str, items: list[Setting]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for item in items:
         also = f"<br>also `{'`, `'.join(item.aliases)}`" if item.aliases else ""
-        mark = " *MM2*" if item.mm2 else ""
+        mark = (" *MM2*" if item.mm2 else "") + (" *planned*" if item.planned else "")
         yield f"| `{item.name}`{mark}{also} | {_shown(item.default)} | {item.kind.label} | {item.doc} |"
     yield ""
 

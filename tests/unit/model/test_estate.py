@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinlog.model.estate import Finding, Severity, check
+from twinlog.model.estate import Finding, Severity, check, planned_settings
 from twinlog.model.topology import Cluster, Flow, Topology
 
 
@@ -21,6 +21,11 @@ def only(topology: Topology) -> Finding:
 
 def test_a_plain_flow_has_no_findings() -> None:
     assert check(estate(Flow("nyc", "lon"))) == []
+
+
+def test_settings_that_nothing_acts_on_yet_are_named_with_their_flows() -> None:
+    topology = estate(Flow("nyc", "lon", emit_heartbeats_enabled=False), Flow("lon", "nyc"))
+    assert planned_settings(topology) == {"emit.heartbeats.enabled": ["nyc->lon"]}
 
 
 class TestRecoveryPoint:
