@@ -1,0 +1,69 @@
+"""The tasks of a flow's DAGs: each calls one operation, shows its result, and adds nothing.
+
+A task is given the name of its flow and reads the topology when it runs: what is copied into a DAG when it is parsed
+would be stale by then, and Airflow would store it.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import get_current_context, task
+
+from twinlog.airflow.connections import kafka_properties
+from twinlog.airflow.settings import topology_path
+from twinlog.errors import ClusterError, ClusterUnreachableError
+from twinlog.intake.topology_file import load
+
+if TYPE_CHECKING:
+    from twinlog.operations.status import FlowStatus, SideStatus
+
+log = logging.getLogger(__name__)
+
+STATUS_TASK = "status"
+RESULT_KEY = "return_value"
+"""Where Airflow keeps what a task returns."""
+
+
+# Who asks for the status wants to know how it is now: one more try tells a hiccup from an outage.
+@task(task_id=STATUS_TASK, retries=1, retry_delay=timedelta(seconds=5))
+def status(flow_name: str) -> dict[str, Any]:
+    """Both sides of the flow as they are now; fails with their own sentences where one is unreachable."""
+    from twinlog.cluster.access import flow_access  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.operations.status import status as ask  # noqa: PLC0415 - as above
+
+    topology = load(topology_path())
+    result = ask(
+        topology,
+        lambda flow, side: flow_access(topology, flow, side, connections=kafka_properties),
+        [flow_name],
+    )
+    log.info("%s", status_table(result.flows[0]))
+    row: dict[str, Any] = result.to_json()["flows"][0]
+    failed = [side for side in result.sides if not side.reachable]
+    if failed:
+        # A failed task returns nothing, and it is the failed ones of which people want to see the sides.
+        get_current_context()["ti"].xcom_push(key=RESULT_KEY, value=row)
+        kind = ClusterUnreachableError if all(side.retriable for side in failed) else ClusterError
+        raise kind("; ".join(f"{side.error}" for side in failed))
+    return row
+
+
+def status_table(flow: FlowStatus) -> str:
+    """The flow's status for a person who reads the task's log."""
+    return "\n".join(
+        [
+            f"{flow.flow} is {flow.state}",
+            _side_line("source", flow.source),
+            _side_line("target", flow.target),
+        ]
+    )
+
+
+def _side_line(name: str, side: SideStatus) -> str:
+    found = (
+        f"{side.brokers} brokers, {side.topics} topics, {side.partitions} partitions" if side.reachable else side.error
+    )
+    return f"  {name}  {side.cluster:<16} {'reached' if side.reachable else 'not reached':<12} {found}"

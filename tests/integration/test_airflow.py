@@ -1,0 +1,108 @@
+"""The flows' DAGs and the Mirroring page's routes in a real Airflow, on real clusters."""
+
+from __future__ import annotations
+
+import json
+import stat
+import urllib.error
+import urllib.request
+
+import pytest
+
+from local.airflow_client import AirflowCallError, await_condition
+from support.airflow_site import GONE_DAG, GOOD_DAG, PARSE_TIMEOUT_S, Site
+
+RUN_TIMEOUT_S = 150
+
+# Whichever test is first waits for the whole Airflow to start.
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_the_dag_folder_has_no_import_errors(airflow_site: Site) -> None:
+    assert airflow_site.client.import_errors() == []
+    dags = airflow_site.client.call("GET", "/api/v2/dags?tags=twinlog")["dags"]
+    assert {dag["dag_id"] for dag in dags} == {GOOD_DAG, GONE_DAG}
+    assert {owner for dag in dags for owner in dag["owners"]} == {"twinlog"}
+
+
+def test_a_run_reaches_both_clusters_and_shows_what_is_there(airflow_site: Site) -> None:
+    client = airflow_site.client
+    run = client.await_run(client.trigger(GOOD_DAG), RUN_TIMEOUT_S)
+    log = client.task_log(run, "status")
+    assert run.state == "success", log
+    result = client.result(run, "status")
+    assert result["flow"] == "nyc->lon"
+    assert result["source"]["cluster"] == "nyc"
+    assert result["source"]["reachable"] is True
+    assert result["target"]["cluster"] == "lon"
+    assert result["target"]["reachable"] is True
+    assert isinstance(result["target"]["topics"], int)
+    assert "nyc->lon" in log
+
+
+def test_a_cluster_that_does_not_answer_fails_the_run_with_a_sentence_that_names_it(airflow_site: Site) -> None:
+    client = airflow_site.client
+    run = client.await_run(client.trigger(GONE_DAG), RUN_TIMEOUT_S)
+    assert run.state == "failed"
+    tries = client.task(run, "status")["try_number"]
+    assert tries == 2, "unreachable is retriable, so it was tried again"
+    log = client.task_log(run, "status", tries)
+    assert "\nClusterUnreachableError: cluster gone (" in log
+    # The result is there for a failed run too: it says which side it was.
+    result = client.result(run, "status")
+    assert result["source"]["reachable"] is True
+    assert result["target"]["reachable"] is False
+
+
+def test_a_broken_topology_is_one_import_error_and_mending_it_is_enough(airflow_site: Site) -> None:
+    client = airflow_site.client
+    text = airflow_site.topology.read_text().replace("topics:", "topcs:", 1)
+    with airflow_site.changed_topology(text):
+        errors = await_condition(client.import_errors, PARSE_TIMEOUT_S, "an import error")
+        assert len(errors) == 1
+        assert f"{airflow_site.topology}:7: " in errors[0]
+        assert '"topics"' in errors[0]
+    assert client.dag_exists(GOOD_DAG)
+
+
+def test_the_page_is_closed_to_who_is_not_logged_in(airflow_site: Site) -> None:
+    for path in ("/twinlog/", "/twinlog/api/flows", "/twinlog/mirroring.js", "/twinlog/mirroring.css"):
+        with pytest.raises(AirflowCallError) as refused:
+            airflow_site.client.call("GET", path, login=False)
+        assert refused.value.status == 401, path
+    for path in ("/twinlog/docs", "/twinlog/openapi.json"):
+        with pytest.raises(AirflowCallError) as refused:
+            airflow_site.client.call("GET", path)
+        assert refused.value.status == 404, path
+
+
+def test_a_forged_token_does_not_open_the_page(airflow_site: Site) -> None:
+    request = urllib.request.Request(  # noqa: S310 - our own http address
+        f"{airflow_site.url}/twinlog/api/flows", headers={"Authorization": "Bearer forged"}
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)  # noqa: S310 - as above
+    assert refused.value.code in (401, 403)
+    refused.value.close()
+
+
+def test_the_page_lists_the_flows_with_their_last_run(airflow_site: Site) -> None:
+    client = airflow_site.client
+    run = client.await_run(client.trigger(GOOD_DAG), RUN_TIMEOUT_S)
+    answer = client.call("GET", "/twinlog/api/flows")
+    flows = {row["flow"]: row for row in answer["flows"]}
+    assert set(flows) == {"nyc->lon", "nyc->gone"}
+    row = flows["nyc->lon"]
+    assert (row["source"], row["target"], row["naming"]) == ("nyc", "lon", "prefixed")
+    assert row["last_run"]["run_id"] == run.run_id
+    assert row["last_run"]["state"] == "success"
+    assert row["last_run"]["result"]["target"]["reachable"] is True
+
+
+def test_the_password_is_for_its_owner_only_and_in_no_log(airflow_site: Site) -> None:
+    file = airflow_site.password_file
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    (password,) = json.loads(file.read_text()).values()
+    logs = [path for path in airflow_site.running.home.rglob("*.log") if path.is_file()]
+    assert logs
+    assert [path for path in logs if password in path.read_text(errors="replace")] == []

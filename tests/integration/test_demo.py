@@ -1,0 +1,71 @@
+"""`make demo ONCE=1` from end to end, and that only one demo runs at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local import lock, places
+
+DEMO_TIMEOUT_S = 540
+
+# It starts everything there is, and a busy machine takes its time.
+pytestmark = pytest.mark.timeout(600)
+
+
+def demo(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "TWINLOG_WORK": str(work), "PYTHONPATH": str(places.INCLUDE)}
+    return subprocess.run(
+        [sys.executable, "-m", "local.demo", *arguments],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=DEMO_TIMEOUT_S,
+        check=False,
+    )
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A work folder of its own, with the jars that `make setup` fetched."""
+    (tmp_path / "kafka-jars").symlink_to(places.kafka_jars_folder())
+    return tmp_path
+
+
+def test_it_shows_its_steps_ends_by_itself_and_leaves_nothing_running(work: Path) -> None:
+    done = demo(work, "--once")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    for beginning in (
+        "kafka nyc: ready at ",
+        "kafka lon: ready at ",
+        "kafka nyc: 1000 records in each of orders, payments",
+        "spark: warm, ",
+        "airflow: ready at http://127.0.0.1:",
+        "airflow: status__nyc_to_lon ended as success, see http://127.0.0.1:",
+        "airflow:   source nyc: 2 topics, 5 partitions",
+        "airflow:   target lon: 0 topics, 0 partitions",
+        "demo: everything is stopped",
+    ):
+        assert any(line.startswith(beginning) for line in lines), f"{beginning!r} is not in\n{done.stdout}"
+    assert str(work) not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
+
+
+def test_stopping_where_none_runs_is_no_error(work: Path) -> None:
+    done = demo(work, "--stop")
+    assert done.returncode == 0
+    assert done.stdout == "demo: none was running\n"
+
+
+def test_a_second_demo_is_refused_and_told_how_to_stop_the_first(work: Path) -> None:
+    with lock.held(work / "demo.lock", "The demo", "`make demo-stop`"):
+        done = demo(work, "--once")
+    assert done.returncode == 1
+    assert (
+        done.stderr == f"demo: The demo is running already, as process {os.getpid()}; stop it with `make demo-stop`.\n"
+    )
+    assert not (work / "demo").exists(), "the running demo's files are untouched"
