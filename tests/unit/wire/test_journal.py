@@ -52,3 +52,10 @@ def test_a_newer_version_is_not_taken_for_damage() -> None:
     key, value = journal.encode(JournalEntry("f", "r", 1, Segment(pair, 0, 0, 1, 1, 1, 1, 1)))
     with pytest.raises(JournalFormatError, match="use a newer twinlog"):
         journal.decode(key, b"\x02" + value[1:], "here")
+
+
+def test_gaps_at_a_ranges_end_are_not_replaced_by_the_records_that_follow() -> None:
+    pair = PartitionPair("t", UUID(int=1), "nyc.t", UUID(int=2), 0)
+    trailing = Segment(pair, 10, 5, 0, -1, -1, 0, 0, {GapKind.ABORTED: 2})
+    following = Segment(pair, 10, 6, 3, 1, 1, 1, 1)
+    assert journal.encode_key(trailing) != journal.encode_key(following)

@@ -1,0 +1,62 @@
+"""How far each partition has been copied, by the ledger: for positions that the target has forgotten.
+
+The last segment of a target partition ends where its position was, since both were written in one transaction. Only
+the source leader's epoch is not known: it is in the position alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from twinlog.ledger.store import Ledger
+from twinlog.model.offsets import PartitionPair, TopicPartition
+from twinlog.model.positions import NO_LEADER_EPOCH, Position
+
+_TARGET = ("target_topic_id", "partition")
+_COLUMNS = (*_TARGET, "source_topic_id", "source_start", "target_start", "count", "copied_at_ms")
+
+
+def last_positions(ledger: Ledger, pairs: Iterable[PartitionPair]) -> dict[TopicPartition, Position]:
+    """The positions, by target partition, of those `pairs` whose target topic has been copied to before.
+
+    A position names the source topic that was copied, which may be an earlier one of that name.
+    """
+    wanted = {(str(pair.target_topic_id), pair.partition): pair.target for pair in pairs}
+    if not wanted:
+        return {}
+    rows = ledger.read(_COLUMNS)
+    topic_ids = pa.array(sorted({topic_id for topic_id, _ in wanted}))
+    rows = rows.filter(pc.is_in(rows.column("target_topic_id").cast(pa.string()), topic_ids))
+    return {
+        wanted[row["target_topic_id"], row["partition"]]: Position(
+            row["source_start"] + row["count"],
+            UUID(row["source_topic_id"]),
+            UUID(row["target_topic_id"]),
+            NO_LEADER_EPOCH,
+            row["target_start"] + row["count"],
+        )
+        for row in _last_of_each(rows).to_pylist()
+        if (row["target_topic_id"], row["partition"]) in wanted
+    }
+
+
+def _last_of_each(rows: pa.Table) -> pa.Table:
+    """The row of each target partition that was written last: offsets on the target only grow."""
+    rows = pa.table(
+        [column.cast(pa.string()) if _is_text(column) else column for column in rows.columns], rows.column_names
+    )
+    ends = pc.add(rows.column("target_start"), rows.column("count"))
+    # Of rows that end at one place the later ones hold gaps only, so they are told apart by time and source offset.
+    rows = rows.append_column("target_end", ends).sort_by(
+        [("target_end", "ascending"), ("copied_at_ms", "ascending"), ("source_start", "ascending")]
+    )
+    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    return rows.take(numbered.group_by(list(_TARGET)).aggregate([("row", "max")]).column("row_max"))
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_dictionary(column.type))

@@ -1,0 +1,43 @@
+"""Rebuilding: the ledger made anew from the journal alone.
+
+One file from the journal's beginning to its end is written whole and then published under its final name;
+as it leads from the start to the end in one step, it is the ledger from that moment on (see `chain`), on a
+disk and on an object store alike. The files it replaces are removed afterwards; if that is cut short, they
+are unread, or, where they reach further because the journal was made anew, still the ledger, until the
+rebuild is repeated.
+
+Entries that were removed from the journal, because both logs had dropped their records, are not in the new
+ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from twinlog.ledger.chain import Link, Mark
+from twinlog.ledger.record import Journal, collect
+from twinlog.ledger.store import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild did."""
+
+    rows: int
+    rows_before: int
+    files_removed: int
+
+
+def rebuild(ledger: Ledger, journal: Journal, ends: Mapping[int, int]) -> Rebuilt:
+    """Replace `ledger` by what the journal holds up to `ends`, as the barrier took them."""
+    rows_before = ledger.read(["partition"]).num_rows
+    table = collect(journal, Mark(), ends)
+    kept = ""
+    if table.num_rows:
+        kept = ledger.append(table, Mark(), Mark(journal.topic_id, dict(ends))).name
+    old = [file.name for file in ledger.folder.files() if Link.parse(file.name) and file.name != kept]
+    # From the far end: what is left if this is cut short is a ledger up to some mark, not one with a hole.
+    for name in sorted(old, reverse=True):
+        ledger.folder.remove(name)
+    return Rebuilt(table.num_rows, rows_before, len(old))

@@ -1,0 +1,68 @@
+"""Recording: the journal's new entries become one file of the ledger. The only way into the ledger.
+
+It reads from the ledger's mark, so it makes up for whatever an earlier recording did not come to: a crash
+between the copier's commit and the ledger's file costs nothing but the next recording's time. Repeating it
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from twinlog.errors import JournalReplacedError
+from twinlog.ledger import journal_reader
+from twinlog.ledger.chain import Mark
+from twinlog.ledger.columns import to_table
+from twinlog.ledger.schema import IN_MEMORY
+from twinlog.ledger.store import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A flow's journal topic on the target, and how to reach it."""
+
+    topic: str
+    topic_id: str
+    settings: Mapping[str, Any]
+    """Kafka client properties of the target, secrets resolved; hence not for printing."""
+    patience_s: float = 120.0
+    """How long to wait where an open transaction holds the journal back."""
+
+    def __repr__(self) -> str:
+        return f"Journal({self.topic!r}, {self.topic_id!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recording did."""
+
+    rows: int
+    file: str | None
+    """The file that was written; None where the journal had nothing new."""
+    mark: Mark
+
+
+def record(ledger: Ledger, journal: Journal, ends: Mapping[int, int]) -> Recorded:
+    """Bring `ledger` up to `ends`, the journal's high watermarks as the barrier took them."""
+    before = ledger.mark()
+    if before.journal_id not in ("", journal.topic_id):
+        raise JournalReplacedError(
+            f"{journal.topic} has the id {journal.topic_id}, the ledger of {ledger.flow} was recorded from "
+            f"{before.journal_id}: the topic was made anew; run `twinlog ledger rebuild`"
+        )
+    table = collect(journal, before, ends)
+    if table.num_rows == 0:
+        # Markers alone do not move the mark: a file without rows would be one more for every reader to open.
+        return Recorded(0, None, before)
+    after = Mark(journal.topic_id, {**before.offsets, **ends})
+    return Recorded(table.num_rows, ledger.append(table, before, after).name, after)
+
+
+def collect(journal: Journal, mark: Mark, ends: Mapping[int, int]) -> pa.Table:
+    """The rows of `[mark, ends)`; texts stay dictionary-encoded, so that millions fit in memory."""
+    chunks = journal_reader.read(journal.settings, journal.topic, mark, ends, idle_timeout_s=journal.patience_s)
+    return pa.concat_tables([IN_MEMORY.empty_table(), *map(to_table, chunks)]).unify_dictionaries()

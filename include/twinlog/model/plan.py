@@ -1,0 +1,286 @@
+"""Plans a run: which offsets of which partitions are copied, by which lane, in which Spark task.
+
+What always holds of a plan:
+
+- a range begins where the position says, or, where there is none that counts, at the log's start (or its end);
+- no partition waits for another: a budget that is too small for all is shared evenly, and what a small partition
+  does not need goes to the others;
+- a lane is in one task, and what is heaviest is given out first, to the task that has least so far;
+- whatever keeps a range from simply continuing is a finding; nothing is skipped without one.
+
+Partitions come in as columns, parallel sequences with one place a partition, since an estate has tens of
+thousands: the answers of a few batched requests are laid side by side and never looked up one by one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from twinlog.model.offsets import PartitionPair, Range
+from twinlog.model.positions import Position
+
+
+class FindingKind(StrEnum):
+    """What a plan met that is not the ordinary going on."""
+
+    EXPIRED = "expired"
+    """The source's retention removed offsets `[start, end)` before they were copied."""
+    SOURCE_RECREATED = "source recreated"
+    """The source topic is another one than the position was made with; it is copied from its beginning."""
+    TARGET_RECREATED = "target recreated"
+    """The target topic is another one than the position was made with; it is filled from the beginning."""
+    SOURCE_TRUNCATED = "source truncated"
+    """The source lost offsets `[start, end)` that had been copied, as an unclean leader election does."""
+    TARGET_TRUNCATED = "target truncated"
+    """The target lost offsets `[start, end)` that had been written."""
+
+
+class Decision(StrEnum):
+    """Whether a partition with a finding is copied in this run."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class StartAt(StrEnum):
+    """Where a partition without a position begins."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One partition's finding, and what the run does about it."""
+
+    kind: FindingKind
+    pair: PartitionPair
+    start: int
+    end: int
+    decision: Decision
+
+    @property
+    def message(self) -> str:
+        pair, start, end = self.pair, self.start, self.end
+        says = {
+            FindingKind.EXPIRED: f"{pair.source}: offsets {start} to {end - 1} were removed by retention before "
+            "they were copied and are lost",
+            FindingKind.SOURCE_RECREATED: f"{pair.source}: the topic was deleted and created again; the position "
+            f"{start} belonged to the earlier one, copying begins at {end}",
+            FindingKind.TARGET_RECREATED: f"{pair.target}: the topic was deleted and created again; the position "
+            f"{start} belonged to the earlier one, copying begins at {end}",
+            FindingKind.SOURCE_TRUNCATED: f"{pair.source}: the log ends at {start}, before the position {end}: "
+            "records that were copied are gone from the source, as after an unclean leader election; compare "
+            "with `twinlog reconcile`, then run `twinlog failback --mode rebuild` or reset the position",
+            FindingKind.TARGET_TRUNCATED: f"{pair.target}: the log ends at {start}, before the end {end} that was "
+            "written: copied records are gone from the target; compare with `twinlog reconcile`",
+        }
+        stopped = "; the partition is left out until then" if self.decision is Decision.STOP else ""
+        return says[self.kind] + stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """The estate of one flow at one moment: parallel columns, one place a partition."""
+
+    pairs: Sequence[PartitionPair]
+    """With the ids that the topics have now."""
+    positions: Sequence[Position | None]
+    log_starts: Sequence[int]
+    last_stable: Sequence[int]
+    """The source's last stable offsets: nothing at or after them is decided yet."""
+    target_ends: Sequence[int]
+    """The target's log ends."""
+    record_bytes: Sequence[float]
+    """Estimated size of a record; an estimate only balances and bounds, it decides nothing else."""
+
+    def __post_init__(self) -> None:
+        lengths = {len(getattr(self, name)) for name in self.__slots__}
+        if len(lengths) != 1:
+            raise ValueError(f"columns of different lengths: {sorted(lengths)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most one run is to copy; None is no limit. A partition's share is rounded up to a whole record."""
+
+    bytes: int | None = None
+    records: int | None = None
+    seconds: float | None = None
+    bytes_per_second: float | None = None
+    """What the flow is known or allowed to move; without it `seconds` does not bound the plan."""
+
+    @property
+    def most_bytes(self) -> float:
+        limits = [math.inf if self.bytes is None else float(self.bytes)]
+        if self.seconds is not None and self.bytes_per_second is not None:
+            limits.append(self.seconds * self.bytes_per_second)
+        return min(limits)
+
+    @property
+    def most_records(self) -> float:
+        return math.inf if self.records is None else float(self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the flow says about the unusual."""
+
+    start_at: StartAt = StartAt.EARLIEST
+    on_expired: Decision = Decision.CONTINUE
+    on_recreated: Decision = Decision.CONTINUE
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRange:
+    """A range to copy, and the lane that copies it."""
+
+    pair: PartitionPair
+    range: Range
+    expired: int
+    """Offsets right before the range that retention removed: its first segment's gap."""
+    lane: int
+    bytes: int
+    """As estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one Spark task copies: whole lanes."""
+
+    lanes: tuple[int, ...]
+    ranges: tuple[PlannedRange, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run."""
+
+    tasks: tuple[Task, ...]
+    findings: tuple[Finding, ...]
+    left_records: int
+    """Offsets that were ready to be copied and did not fit the budget."""
+
+
+def plan(
+    partitions: Partitions,
+    lane_of: Callable[[PartitionPair], int],
+    tasks: int,
+    budget: Budget = Budget(),
+    rules: Rules = Rules(),
+) -> Plan:
+    """The next run's plan; at most `tasks` tasks, each with something to do."""
+    findings: list[Finding] = []
+    rows: list[int] = []
+    starts: list[int] = []
+    expired: list[int] = []
+    ready: list[int] = []
+    for row, pair in enumerate(partitions.pairs):
+        start, lost, finding = _start(partitions, row, pair, rules)
+        if finding is not None:
+            findings.append(finding)
+            if finding.decision is Decision.STOP:
+                continue
+        waiting = partitions.last_stable[row] - start
+        # Worth a range even if nothing follows: the position has to move past what expired, and a partition that has
+        # none of its own yet is to get one, or what arrives until the next run would be taken for old.
+        if waiting > 0 or lost or not _has_position(partitions.positions[row], pair):
+            rows.append(row)
+            starts.append(start)
+            expired.append(lost)
+            ready.append(max(waiting, 0))
+    sizes = [max(partitions.record_bytes[row], 1.0) for row in rows]
+    granted = _grant(ready, sizes, budget)
+    ranges = []
+    for row, start, lost, count, size in zip(rows, starts, expired, granted, sizes, strict=True):
+        pair = partitions.pairs[row]
+        ranges.append(
+            PlannedRange(pair, Range(pair.source, start, start + count), lost, lane_of(pair), int(count * size))
+        )
+    return Plan(_spread(ranges, tasks), tuple(findings), sum(ready) - sum(granted))
+
+
+def _start(partitions: Partitions, row: int, pair: PartitionPair, rules: Rules) -> tuple[int, int, Finding | None]:
+    """Where a partition goes on, how many offsets before that expired, and what is to be said about it."""
+    position, log_start, end = partitions.positions[row], partitions.log_starts[row], partitions.last_stable[row]
+    if position is None:
+        return (end if rules.start_at is StartAt.LATEST else log_start), 0, None
+    offset = position.offset
+    # A topic made anew is copied from its beginning whatever `start_at` says: all of it is new.
+    if not _has_position(position, pair):
+        new_source = position.source_topic_id != pair.source_topic_id
+        kind = FindingKind.SOURCE_RECREATED if new_source else FindingKind.TARGET_RECREATED
+        return log_start, 0, Finding(kind, pair, offset, log_start, rules.on_recreated)
+    if end < offset:
+        return offset, 0, Finding(FindingKind.SOURCE_TRUNCATED, pair, end, offset, Decision.STOP)
+    target_end = partitions.target_ends[row]
+    if target_end < position.target_end:
+        kind = FindingKind.TARGET_TRUNCATED
+        return offset, 0, Finding(kind, pair, target_end, position.target_end, Decision.STOP)
+    if log_start > offset:
+        finding = Finding(FindingKind.EXPIRED, pair, offset, log_start, rules.on_expired)
+        return log_start, log_start - offset, finding
+    return offset, 0, None
+
+
+def _has_position(position: Position | None, pair: PartitionPair) -> bool:
+    """Whether there is a position, and it belongs to the topics as they are now."""
+    return position is not None and (position.source_topic_id, position.target_topic_id) == (
+        pair.source_topic_id,
+        pair.target_topic_id,
+    )
+
+
+def _grant(ready: Sequence[int], sizes: Sequence[float], budget: Budget) -> list[int]:
+    """How many records each partition may copy, so that both limits hold for the sum."""
+    level = _level(ready, budget.most_records)
+    counts = [min(count, math.ceil(level)) if level < count else count for count in ready]
+    weights = [count * size for count, size in zip(counts, sizes, strict=True)]
+    level = _level(weights, budget.most_bytes)
+    return [
+        min(count, math.ceil(level / size)) if level < weight else count
+        for count, size, weight in zip(counts, sizes, weights, strict=True)
+    ]
+
+
+def _level(wants: Sequence[float], most: float) -> float:
+    """The height to which water poured over the wants stands: no one gets more, and nothing is left that another
+    could use. Infinite where there is enough for all."""
+    if sum(wants) <= most:
+        return math.inf
+    left = most
+    ordered = sorted(wants)
+    for place, want in enumerate(ordered):
+        share = left / (len(ordered) - place)
+        if want > share:
+            return share
+        left -= want
+    return math.inf
+
+
+def _spread(ranges: Sequence[PlannedRange], tasks: int) -> tuple[Task, ...]:
+    by_lane: dict[int, list[PlannedRange]] = {}
+    for planned in ranges:
+        by_lane.setdefault(planned.lane, []).append(planned)
+    weights = {lane: sum(planned.bytes for planned in members) for lane, members in by_lane.items()}
+    lanes_of_task: list[list[int]] = [[] for _ in range(min(max(tasks, 1), len(by_lane)))]
+    heap = [(0, 0, number) for number in range(len(lanes_of_task))]
+    # Heaviest first, to the task that has least; among equals, to the one with fewest lanes, so that none
+    # is idle.
+    for lane in sorted(by_lane, key=lambda lane: (-weights[lane], lane)):
+        weight, count, number = heapq.heappop(heap)
+        lanes_of_task[number].append(lane)
+        heapq.heappush(heap, (weight + weights[lane], count + 1, number))
+    return tuple(
+        Task(
+            tuple(sorted(lanes)),
+            tuple(planned for lane in sorted(lanes) for planned in by_lane[lane]),
+            sum(weights[lane] for lane in lanes),
+        )
+        for lanes in lanes_of_task
+    )

@@ -1,0 +1,322 @@
+"""The journal on a real cluster, and the ledger that is made of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from confluent_kafka import IsolationLevel, Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from pyspark.sql import SparkSession
+
+from local.kafka import KafkaClusters
+from support.histories import history, rows, some_id
+from twinlog.errors import JournalReplacedError, JournalUnstableError
+from twinlog.ledger import barrier
+from twinlog.ledger.chain import Mark
+from twinlog.ledger.compact import Floor, Retention, compact
+from twinlog.ledger.compact_spark import compact_on_spark
+from twinlog.ledger.rebuild import rebuild
+from twinlog.ledger.record import Journal, Recorded, record
+from twinlog.ledger.schema import IN_MEMORY
+from twinlog.ledger.store import Ledger
+from twinlog.model.offsets import JournalEntry, PartitionPair
+from twinlog.wire import journal as wire
+
+# Nothing here goes through pandas; the client warns of its version when it is imported.
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+LANES = 3
+
+
+class Writer:
+    """Writes a journal as the copier does: one transactional producer a lane, which is the journal's partition."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.servers = {"bootstrap.servers": bootstrap_servers}
+        self.admin = AdminClient(self.servers)
+        self.topic = f"twinlog.nyc.lon.{uuid4().hex[:8]}.journal.internal"
+        self.create()
+        self.producers: dict[int, Producer] = {}
+
+    def create(self) -> None:
+        new = NewTopic(self.topic, LANES, 1, config={"cleanup.policy": "compact"})
+        self.admin.create_topics([new])[self.topic].result()
+
+    def journal(self, patience_s: float = 60) -> Journal:
+        described = self.admin.describe_topics(TopicCollection([self.topic]))[self.topic].result()
+        return Journal(self.topic, str(described.topic_id), self.servers, patience_s)
+
+    def lane(self, number: int) -> Producer:
+        if number not in self.producers:
+            settings = {**self.servers, "transactional.id": f"{self.topic}.{number}"}
+            self.producers[number] = Producer(settings)
+            self.producers[number].init_transactions()
+        return self.producers[number]
+
+    def write(self, number: int, entries: list[JournalEntry], *, commit: bool = True) -> None:
+        producer = self.begin(number, entries)
+        if commit:
+            producer.commit_transaction()
+        else:
+            producer.abort_transaction()
+
+    def begin(self, number: int, entries: list[JournalEntry]) -> Producer:
+        producer = self.lane(number)
+        producer.begin_transaction()
+        for entry in entries:
+            key, value = wire.encode(entry)
+            producer.produce(self.topic, key=key, value=value, partition=number)
+        producer.flush()
+        return producer
+
+    def remove(self, number: int, entry: JournalEntry) -> None:
+        producer = self.lane(number)
+        producer.begin_transaction()
+        producer.produce(self.topic, key=wire.encode(entry)[0], value=None, partition=number)
+        producer.commit_transaction()
+
+    def ends(self) -> dict[int, int]:
+        """The high watermarks."""
+        asked = {TopicPartition(self.topic, number): OffsetSpec.latest() for number in range(LANES)}
+        answers = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED)
+        return {partition.partition: future.result().offset for partition, future in answers.items()}
+
+
+@pytest.fixture
+def writer(kafka_pair: KafkaClusters) -> Writer:
+    return Writer(kafka_pair["lon"].bootstrap_servers)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(str(tmp_path / "ledger"), "nyc", "lon")
+
+
+@pytest.fixture(scope="module")
+def spark(spark_connect: str) -> Iterator[SparkSession]:
+    session = SparkSession.builder.remote(spark_connect).getOrCreate()
+    yield session
+    session.stop()
+
+
+def some_entries(seed: int, partition: int) -> list[JournalEntry]:
+    random = Random(seed)
+    pair = PartitionPair("orders", some_id(random), "nyc.orders", some_id(random), partition)
+    entries = history(random, pair, 200).entries
+    assert len(entries) > 5
+    return entries
+
+
+def bring_up(ledger: Ledger, writer: Writer) -> Recorded:
+    return barrier.behind(dict, writer.ends, lambda ends: record(ledger, writer.journal(), ends)).read
+
+
+def ordered(table: pa.Table) -> list[dict[str, object]]:
+    lines = table.select(IN_MEMORY.names).to_pylist()
+    return sorted(lines, key=lambda line: (line["source_topic_id"], line["source_start"], line["count"]))
+
+
+def expected(*written: list[JournalEntry]) -> list[dict[str, object]]:
+    return ordered(rows([entry for entries in written for entry in entries]))
+
+
+def test_what_was_committed_is_recorded_once_and_what_was_aborted_never(writer: Writer, ledger: Ledger) -> None:
+    first, second, third = (some_entries(seed, seed) for seed in (1, 2, 3))
+    writer.write(0, first)
+    writer.write(0, some_entries(4, 4), commit=False)
+    writer.write(1, second)
+    recorded = bring_up(ledger, writer)
+    assert recorded.rows == len(first) + len(second)
+    assert ordered(ledger.read()) == expected(first, second)
+
+    again = bring_up(ledger, writer)
+    assert (again.rows, again.file, again.mark) == (0, None, recorded.mark)
+    assert len(ledger.files()) == 1
+
+    writer.write(2, some_entries(5, 5), commit=False)
+    writer.remove(0, first[0])
+    assert bring_up(ledger, writer).file is None
+    writer.write(2, third)
+    assert bring_up(ledger, writer).rows == len(third)
+    assert ordered(ledger.read()) == expected(first, second, third)
+    assert len(ledger.files()) == 2
+
+
+def test_entries_past_the_barrier_wait_for_the_next_recording(writer: Writer, ledger: Ledger) -> None:
+    early, late = some_entries(1, 1), some_entries(2, 2)
+    writer.write(0, early)
+    ends = writer.ends()
+    writer.write(0, late)
+    assert record(ledger, writer.journal(), ends).rows == len(early)
+    assert ordered(ledger.read()) == expected(early)
+    assert bring_up(ledger, writer).rows == len(late)
+    assert ordered(ledger.read()) == expected(early, late)
+
+
+def test_an_undecided_transaction_below_the_end_is_waited_for(writer: Writer, ledger: Ledger) -> None:
+    entries = some_entries(1, 1)
+    producer = writer.begin(0, entries)
+    ends = writer.ends()
+    with pytest.raises(JournalUnstableError, match=r"partitions \[0\]"):
+        record(ledger, writer.journal(patience_s=1), ends)
+    assert ledger.mark() == Mark()
+
+    done: list[Recorded] = []
+    waiting = threading.Thread(target=lambda: done.append(record(ledger, writer.journal(), ends)))
+    waiting.start()
+    producer.commit_transaction()
+    waiting.join(60)
+    assert [recorded.rows for recorded in done] == [len(entries)]
+
+
+KILLED = """
+import os, signal, sys
+from twinlog.ledger.folder import Folder
+from twinlog.ledger.record import Journal, record
+from twinlog.ledger.store import Ledger
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+adopt = Folder.adopt
+step, root, topic, topic_id, servers, ends = sys.argv[1:]
+if step == "before the mark":
+    Folder.adopt = die
+if step == "before the rows":
+    Folder.adopt = lambda folder, path, name: die() if name.endswith(".parquet") else adopt(folder, path,
+    name)
+if step == "amid the rows":
+    Folder._write = lambda folder, path, content: (open(path, "wb").write(bytes(content)[:20]), die())
+record(Ledger(root, "nyc", "lon"), Journal(topic, topic_id, {"bootstrap.servers": servers}), eval(ends))
+die()
+"""
+
+
+@pytest.mark.parametrize("step", ["amid the rows", "before the mark", "before the rows", "after the rows"])
+def test_a_recorder_killed_at_any_step_leaves_a_ledger_that_the_next_one_completes(
+    writer: Writer, ledger: Ledger, tmp_path: Path, step: str
+) -> None:
+    first, second = some_entries(1, 1), some_entries(2, 2)
+    writer.write(0, first)
+    bring_up(ledger, writer)
+    writer.write(1, second)
+    journal = writer.journal()
+    arguments = [step, str(tmp_path / "ledger"), journal.topic, journal.topic_id]
+    arguments += [writer.servers["bootstrap.servers"], repr(writer.ends())]
+    died = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False, capture_output=True, timeout=120)
+    assert died.returncode == -9, died.stderr.decode()
+    survived = [first, second] if step == "after the rows" else [first]
+    assert ordered(ledger.read()) == expected(*survived)
+    assert ordered(ds.dataset(tmp_path / "ledger", partitioning="hive").to_table()) == expected(*survived)
+    bring_up(ledger, writer)
+    assert ordered(ledger.read()) == expected(first, second)
+
+
+def test_a_rebuilt_ledger_is_equal(writer: Writer, ledger: Ledger) -> None:
+    written = [some_entries(seed, seed) for seed in (1, 2, 3)]
+    for lane, entries in enumerate(written):
+        writer.write(lane, entries)
+        bring_up(ledger, writer)
+    before = ordered(ledger.read())
+    assert before == expected(*written)
+    done = rebuild(ledger, writer.journal(), writer.ends())
+    assert (done.rows, done.rows_before, done.files_removed) == (len(before), len(before), 3)
+    assert ordered(ledger.read()) == before
+    more = some_entries(4, 4)
+    writer.write(0, more)
+    assert bring_up(ledger, writer).rows == len(more)
+
+
+def test_a_journal_made_anew_is_noticed_and_a_rebuild_starts_over(writer: Writer, ledger: Ledger) -> None:
+    writer.write(0, some_entries(1, 1))
+    bring_up(ledger, writer)
+    old = writer.journal()
+    other = Writer(writer.servers["bootstrap.servers"])
+    entries = some_entries(2, 2)
+    other.write(0, entries)
+    with pytest.raises(JournalReplacedError, match="ledger rebuild"):
+        bring_up(ledger, other)
+    with pytest.raises(JournalReplacedError, match="before the ledger's mark"):
+        record(ledger, old, dict.fromkeys(range(LANES), 0))
+    rebuild(ledger, other.journal(), other.ends())
+    assert ordered(ledger.read()) == expected(entries)
+    assert bring_up(ledger, other).rows == 0
+
+
+def test_spark_duckdb_and_pyarrow_read_equal_rows_and_spark_compacts_as_this_process_does(
+    writer: Writer, ledger: Ledger, spark: SparkSession, tmp_path: Path
+) -> None:
+    written = [some_entries(seed, seed) for seed in (1, 2, 3)]
+    for lane, entries in enumerate(written):
+        writer.write(lane, entries)
+        bring_up(ledger, writer)
+    root = tmp_path / "ledger"
+    for _ in ("as recorded", "as compacted"):
+        by_spark = spark.read.parquet(f"file://{root}").toArrow()
+        by_duckdb = duckdb.sql(f"from read_parquet('{root}/source=*/target=*/*.parquet')").to_arrow_table()
+        assert ordered(by_spark) == ordered(by_duckdb) == ordered(ledger.read())
+        assert set(by_spark["source"].to_pylist()) == set(by_duckdb["source"].to_pylist()) == {"nyc"}
+
+        pair = written[0][0].segment.pair
+        middle = written[0][3].segment
+        retention = Retention([Floor(pair, middle.source_start, middle.target_start)], 10**15)
+        here = Ledger(str(tmp_path / "here"), "nyc", "lon")
+        here.append(ledger.read(), Mark(), ledger.mark())
+        compact(here, retention, everything=True)
+        done = compact_on_spark(spark, ledger, retention, everything=True, tasks=2)
+        assert ordered(ledger.read()) == ordered(here.read())
+        assert done.rows_after < sum(map(len, written))
+        ledger.sweep(ledger.files()[0].modified_ms)
+        assert len(ledger.files()) == 1
+    assert not list((root / "_work").iterdir())
+
+
+def test_the_job_compacts_and_says_what_it_did(ledger: Ledger, spark_connect: str, tmp_path: Path) -> None:
+    entries = some_entries(1, 1)
+    ledger.append(rows(entries[:3]), Mark(), Mark("journal", {0: 4}))
+    ledger.append(rows(entries[3:]), Mark("journal", {0: 4}), Mark("journal", {0: 9}))
+    last = entries[-1].segment
+    floor = {
+        "source_topic": last.pair.source_topic,
+        "source_topic_id": str(last.pair.source_topic_id),
+        "target_topic": last.pair.target_topic,
+        "target_topic_id": str(last.pair.target_topic_id),
+        "partition": last.pair.partition,
+        "source_start": last.source_end,
+        "target_start": last.target_end,
+    }
+    floors = tmp_path / "floors.json"
+    floors.write_text(json.dumps([floor]))
+    job = Path(__file__).parents[2] / "spark_jobs" / "compact_ledger.py"
+    arguments = ["--ledger", str(tmp_path / "ledger"), "--source", "nyc", "--target", "lon", "--floors", str(floors)]
+    done = subprocess.run(
+        [sys.executable, str(job), *arguments],
+        env={**os.environ, "SPARK_REMOTE": spark_connect},
+        capture_output=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    said = json.loads(done.stdout)
+    assert (said["files"], said["rows_before"]) == (2, len(entries))
+    assert said["rows_after"] == ledger.read().num_rows < 3
+    assert [file.link.name for file in ledger.files()] == [said["file"]]
+    assert [name.name for name in Path(ledger.folder.path).glob("*.parquet")] == [said["file"]]
+
+
+def test_a_journal_shows_nothing_of_how_it_is_reached() -> None:
+    journal = Journal("t", "id", {"sasl.password": "hush"})
+    assert "hush" not in repr(replace(journal, topic="u"))
