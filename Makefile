@@ -5,7 +5,7 @@ BIN    := .venv/bin
 export PYTHONPATH := include
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: setup demo demo-stop check test test-long lock docs clean
+.PHONY: setup demo demo-stop check lint types unit test test-long lock docs clean
 
 setup: $(WORK)/venv.stamp $(WORK)/kafka.stamp
 
@@ -30,16 +30,24 @@ demo-stop:
 	@$(BIN)/python -m local.demo --stop
 
 check: $(WORK)/venv.stamp
+	@$(MAKE) --no-print-directory --output-sync -j2 lint types unit
+
+lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types:
 	$(BIN)/mypy
-	$(BIN)/pytest -q tests/unit
+
+unit:
+	$(BIN)/pytest -q -n 2 tests/unit
 
 test: setup check
 	$(BIN)/python -m local.debian chromium
 	$(BIN)/pytest -q tests/integration tests/faults tests/browser -m "not long"
 
 test-long: test
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n 2 tests/unit
 	$(BIN)/pytest -q tests -m long
 
 # Resolve requirements.in into the exact set of requirements.txt.

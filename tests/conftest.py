@@ -6,14 +6,21 @@ that use these create topics under names of their own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from local import spark
 from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
 
 pytest_plugins = ["support.airflow_site"]
+
+# No deadlines: machines are shared, and how long an example takes says nothing about the code.
+hypothesis.settings.register_profile("quick", max_examples=50, deadline=None)
+hypothesis.settings.register_profile("long", max_examples=1_000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="session")
