@@ -122,7 +122,7 @@ def read_committed(servers: str, topic: str) -> dict[int, list[Seen]]:
         seen: dict[int, list[Seen]] = {number: [] for number in numbers}
         waiting = set(numbers)
         while waiting:
-            for message in consumer.consume(5_000, timeout=1.0):
+            for message in consumer.consume(5_000, timeout=0.1):
                 if message.error():
                     waiting.discard(message.partition())
                     continue

@@ -51,12 +51,12 @@ _TABLE = (
     ClientProperty("ssl.certificate.location", "A PEM file with the client's certificate."),
     ClientProperty("ssl.key.location", "A PEM file with the client's private key."),
     ClientProperty("ssl.key.password", "The private key's password."),
-    ClientProperty("ssl.truststore.type", "PEM, PKCS12 or JKS."),
-    ClientProperty("ssl.truststore.location", "A store with the certificates to trust."),
+    ClientProperty("ssl.truststore.type", "PEM; other stores are refused with the command that converts them."),
+    ClientProperty("ssl.truststore.location", "A PEM file with the certificates to trust."),
     ClientProperty("ssl.truststore.password", "That store's password."),
     ClientProperty("ssl.truststore.certificates", "The certificates to trust, as PEM text."),
-    ClientProperty("ssl.keystore.type", "PEM, PKCS12 or JKS."),
-    ClientProperty("ssl.keystore.location", "A store with the client's certificate and key."),
+    ClientProperty("ssl.keystore.type", "PEM; other stores are refused with the command that converts them."),
+    ClientProperty("ssl.keystore.location", "A PEM file with the client's certificate and key."),
     ClientProperty("ssl.keystore.password", "That store's password."),
     ClientProperty("ssl.keystore.key", "The client's private key, as PEM text."),
     ClientProperty("ssl.keystore.certificate.chain", "The client's certificate, as PEM text."),
@@ -99,15 +99,14 @@ _TABLE = (
     # Writing
     ClientProperty(
         "max.request.size",
-        "The most one produce request holds.",
+        "The most one produce request holds; a batch that is larger goes alone.",
         roles=_PRODUCER,
         lan="8388608",
         wan="16777216",
     ),
-    ClientProperty("batch.size", "The size of batches that are encoded anew.", roles=_PRODUCER),
     ClientProperty(
         "max.in.flight.requests.per.connection",
-        "Produce requests not yet answered, 1 to 5.",
+        "Produce requests to a partition that are not yet answered, 1 to 5.",
         roles=_PRODUCER,
         lan="5",
         wan="5",
@@ -137,7 +136,7 @@ REFUSED = {
     **dict.fromkeys(
         ("heartbeat.interval.ms", "max.poll.interval.ms", "max.poll.records", "session.timeout.ms"), _NO_GROUP
     ),
-    **dict.fromkeys(("buffer.memory", "compression.type", "linger.ms"), _WHOLE_BATCHES),
+    **dict.fromkeys(("batch.size", "buffer.memory", "compression.type", "linger.ms"), _WHOLE_BATCHES),
     **dict.fromkeys(("default.api.timeout.ms", "delivery.timeout.ms", "max.block.ms"), _OWN_TIMEOUT),
     **dict.fromkeys(("interceptor.classes", "metric.reporters", "partitioner.class"), _JAVA),
     **dict.fromkeys(("key.serializer", "key.deserializer", "value.serializer", "value.deserializer"), _JAVA),

@@ -37,6 +37,9 @@ from twinlog.wire.records import RawRecord, read_raw
 from twinlog.wire.source import SourcePartition, corrupt
 from twinlog.wire.verdict import Verdict, judge
 
+NO_EPOCH = -1
+"""Formats 0 and 1 do not tell."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -49,6 +52,10 @@ class Selection:
     """Gaps after the last run; to be carried into the next selection, or journalled if there is none."""
     verdicts: Mapping[Verdict, int]
     """How many source batches went which way."""
+    epochs: tuple[int, ...]
+    """For each of `batches`, the leader epoch that its source batch was written in; -1 where it says none."""
+    last_epoch: int
+    """The same of the last source batch, whatever became of it."""
 
 
 def select(
@@ -97,10 +104,13 @@ class _Selecting:
         self.verdicts: Counter[Verdict] = Counter()
         # Uncompressed messages of an old format come one by one; those in a row are sent together.
         self.old: list[RawRecord] = []
+        self.epochs: list[int] = []
+        self.last_epoch = NO_EPOCH
 
     def take(self, batch: Batch, aborted: AbortedTransactions) -> None:
         header = batch.header
         self._flush_old()
+        self.last_epoch = header.leader_epoch
         self._enter(header.base_offset, header.next_offset)
         verdict = judge(
             header,
@@ -121,9 +131,11 @@ class _Selecting:
             self._encode(read_raw(batch, self.source), header.codec)
             self.compacted += header.next_offset - self.position
         self.position = header.next_offset
+        self._note_epochs(header.leader_epoch)
 
     def take_legacy(self, message: LegacyMessage, records: list[RawRecord]) -> None:
         self.verdicts[Verdict.OLD_FORMAT] += 1
+        self.last_epoch = NO_EPOCH
         codec = message.attributes & CODEC_BITS
         if not codec and self.old and message.offset == self.old[-1].offset + 1:
             self._check_bound(message.offset, message.next_offset)
@@ -133,6 +145,7 @@ class _Selecting:
         self._enter(records[0].offset, message.next_offset)
         if codec:
             self._encode(records, codec)
+            self._note_epochs(NO_EPOCH)
         else:
             self.old = records
 
@@ -144,7 +157,9 @@ class _Selecting:
 
     def finish(self) -> Selection:
         self._flush_old()
-        return Selection(tuple(self.out), self.position, self._take_gaps(), self.verdicts)
+        return Selection(
+            tuple(self.out), self.position, self._take_gaps(), self.verdicts, tuple(self.epochs), self.last_epoch
+        )
 
     def _take_whole(self, batch: Batch) -> None:
         header, body = batch
@@ -174,6 +189,11 @@ class _Selecting:
         if self.old:
             self._encode(self.old, 0)
             self.old = []
+            self._note_epochs(NO_EPOCH)
+
+    def _note_epochs(self, epoch: int) -> None:
+        """All batches that came out since the last time were written in `epoch`."""
+        self.epochs += [epoch] * (len(self.out) - len(self.epochs))
 
     def _enter(self, base: int, after: int) -> None:
         """Check that a batch may follow, and count the hole before it."""

@@ -1,0 +1,91 @@
+"""Committed batches of one partition of the target, oldest first; a small internal topic is read whole."""
+
+from __future__ import annotations
+
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import FetchRequest, IsolationLevel
+
+from twinlog.cluster.log_offsets import OffsetAt, list_offsets
+from twinlog.cluster.raw import RawClient
+from twinlog.errors import ClusterError
+from twinlog.model.offsets import TopicPartition
+from twinlog.wire.aborted import AbortedTransaction, AbortedTransactions
+from twinlog.wire.batches import Batch, read_batches
+from twinlog.wire.reader import records_of
+from twinlog.wire.records import Record
+from twinlog.wire.source import SourcePartition
+
+FETCH_VERSION = 11
+"""By name, without sessions: what every broker since 2.3 takes."""
+FETCH_BYTES = 8 * 1024 * 1024
+MAX_WAIT_MS = 200
+
+
+async def read_committed_records(client: RawClient, partition: TopicPartition) -> list[Record]:
+    """Every record that readers of committed records may see now."""
+    metadata = await client.metadata([partition.topic])
+    starts = await list_offsets(client, metadata, [partition], OffsetAt.LOG_START)
+    ends = await list_offsets(client, metadata, [partition], OffsetAt.LAST_STABLE)
+    for listing in (starts, ends):
+        if partition in listing.failed:
+            raise ClusterError(f"cluster {client.alias}: {partition} can't be read: {listing.failed[partition]}")
+    leader = metadata.topics[partition.topic].partitions[partition.partition].leader
+    records: list[Record] = []
+    at, end = starts.offsets[partition], ends.offsets[partition]
+    source = SourcePartition(client.alias, partition.topic, partition.partition)
+    while at < end:
+        found, after = await fetch_committed(client, leader, partition, at)
+        records += [record for batch in found for record in records_of(batch, source) if record.offset >= at]
+        at = after
+    return records
+
+
+async def fetch_committed(
+    client: RawClient, leader: int | None, partition: TopicPartition, at: int
+) -> tuple[list[Batch], int]:
+    """One answer's batches that hold committed records, and the offset to go on at: `at` where nothing came."""
+    topic = FetchRequest.FetchTopic
+    request = FetchRequest(
+        replica_id=-1,
+        max_wait_ms=MAX_WAIT_MS,
+        min_bytes=1,
+        max_bytes=FETCH_BYTES,
+        isolation_level=int(IsolationLevel.READ_COMMITTED),
+        session_id=0,
+        session_epoch=-1,
+        topics=[
+            topic(
+                topic=partition.topic,
+                partitions=[
+                    topic.FetchPartition(
+                        partition=partition.partition,
+                        current_leader_epoch=-1,
+                        fetch_offset=at,
+                        log_start_offset=-1,
+                        partition_max_bytes=FETCH_BYTES,
+                        version=FETCH_VERSION,
+                    )
+                ],
+                version=FETCH_VERSION,
+            )
+        ],
+        forgotten_topics_data=[],
+        rack_id="",
+        version=FETCH_VERSION,
+    )
+    response = await client.request(request, leader)
+    answer = response.responses[0].partitions[0]
+    if answer.error_code:
+        error = kafka_errors.for_code(answer.error_code).__name__
+        raise ClusterError(f"cluster {client.alias}: {partition} can't be read at offset {at}: {error}")
+    source = SourcePartition(client.alias, partition.topic, partition.partition)
+    aborted = AbortedTransactions(
+        source, [AbortedTransaction(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
+    )
+    batches: list[Batch] = []
+    for batch in read_batches(memoryview(answer.records or b""), source, at):
+        if isinstance(batch, Batch):
+            if not aborted.follow(batch) and not batch.header.is_control:
+                batches.append(batch)
+            at = max(at, batch.header.next_offset)
+    return batches, at

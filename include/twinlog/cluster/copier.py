@@ -1,0 +1,330 @@
+"""Copies a share of a run: several lanes at once, over one connection a broker on either side.
+
+Each lane in turn of its own: fence, then read the flow's state and the positions, then copy. So a task that is tried
+again, or one that a newer run has overtaken, starts at the truth or stops; it never guesses from its plan. A lane that
+finds itself fenced says so and does not raise: a scheduler would try it again and fence the winner.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from twinlog.cluster.committed import fetch_positions
+from twinlog.cluster.flow_store import FlowStore
+from twinlog.cluster.flow_watch import FlowWatch
+from twinlog.cluster.foreign import Suspicion, foreign_finding
+from twinlog.cluster.lane import Figures, Lane, LaneSettings
+from twinlog.cluster.log_offsets import OffsetAt, list_offsets
+from twinlog.cluster.metadata import ClusterMetadata
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.signal import Signal
+from twinlog.cluster.source_partition import FetchSettings, SourcePartitionState
+from twinlog.cluster.source_reader import SourceReader
+from twinlog.cluster.target_partition import TargetPartition
+from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.errors import FencedError, PartitionRefusedError, TwinlogError
+from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.lanes import journal_topic, position_group, state_topic, transactional_id
+from twinlog.model.offsets import GapKind, TopicPartition
+from twinlog.model.plan import PlannedRange
+from twinlog.model.positions import NO_LEADER_EPOCH, Position
+
+LEAST_READ_AHEAD_BYTES = 4 * 1024 * 1024
+
+
+class Outcome(StrEnum):
+    """How a lane's work ended."""
+
+    DONE = "done"
+    FENCED = "fenced"
+    """A later writer has the lane; this one stopped without harm."""
+    STOPPED = "stopped"
+    """The flow may not run now, or another run holds it."""
+    FAILED = "failed"
+    """Tried as often as allowed; the next run goes on where this one committed last."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopySettings:
+    """Everything about a run that its tasks share. Values only: it travels to the executors."""
+
+    flow: str
+    source: str
+    target: str
+    run: str
+    lanes: int
+    """Into how many lanes the plan has cut the flow."""
+    transaction_bytes: int
+    transaction_s: float
+    transaction_timeout_ms: int
+    retries: int
+    retry_backoff_s: float
+    retry_backoff_max_s: float
+    in_flight: int
+    max_request_bytes: int
+    budget_s: float
+    throttle_share: float
+    """This task's part of the flow's throttle, between 0 and 1; the rate itself is kept on the target."""
+    fetch: FetchSettings
+    sole_writer: bool = True
+    """Nobody but the flow writes to the target topics, so records of others are worth a finding."""
+    journal_max_batch_bytes: int = 900_000
+
+    @property
+    def group(self) -> str:
+        return position_group(self.flow)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReport:
+    """What became of one lane in one run."""
+
+    lane: int
+    outcome: Outcome
+    reason: str
+    figures: Figures
+    findings: tuple[Finding, ...]
+
+
+@dataclass(slots=True)
+class _LaneWork:
+    """What is still to do in one lane, and what is known of it over all attempts."""
+
+    lane: int
+    writer: TransactionalWriter
+    ranges: dict[TopicPartition, PlannedRange]
+    findings: list[Finding] = field(default_factory=list)
+    figures: Figures = field(default_factory=Figures)
+    suspicions: dict[TopicPartition, Suspicion] = field(default_factory=dict)
+
+    def refuse(self, refused: PartitionRefusedError) -> bool:
+        """Leave out the partition that can't go on; false if it is none of the flow's own."""
+        for source, planned in self.ranges.items():
+            if planned.pair.target == refused.partition:
+                del self.ranges[source]
+                self.findings.append(Finding(FindingKind(refused.kind), source, planned.range.start, str(refused)))
+                return True
+        return False
+
+    def suspect(self, partitions: Iterable[TargetPartition]) -> None:
+        for state in partitions:
+            if state.suspicion is not None:
+                known = self.suspicions.setdefault(state.pair.target, state.suspicion)
+                known.widen(state.suspicion.start, state.suspicion.end)
+
+
+class Copier:
+    """Runs the lanes of one task."""
+
+    def __init__(self, source: RawClient, target: RawClient, settings: CopySettings) -> None:
+        """`target` and `source` share one loop."""
+        self._source = source
+        self._target = target
+        self._settings = settings
+        self._deadline = time.monotonic() + settings.budget_s
+        store = FlowStore(target, settings.flow, state_topic(settings.source, settings.target))
+        self._watch = FlowWatch(
+            target,
+            store,
+            flow=settings.flow,
+            run=settings.run,
+            lanes=settings.lanes,
+            throttle_share=settings.throttle_share,
+        )
+
+    def copy(self, ranges: Iterable[PlannedRange], max_batch_bytes: Mapping[str, int]) -> list[LaneReport]:
+        """Copy the ranges; `max_batch_bytes` is the largest batch that each target topic takes."""
+        lanes: dict[int, _LaneWork] = {}
+        for planned in ranges:
+            work = lanes.setdefault(planned.lane, _LaneWork(planned.lane, self._writer(planned.lane), {}))
+            work.ranges[planned.pair.source] = planned
+        share = self._settings.fetch.read_ahead_bytes // max(1, len(lanes))
+        fetch = replace(self._settings.fetch, read_ahead_bytes=max(share, LEAST_READ_AHEAD_BYTES))
+        return self._target.run(self._run_lanes(list(lanes.values()), fetch, max_batch_bytes))
+
+    async def _run_lanes(
+        self, lanes: list[_LaneWork], fetch: FetchSettings, max_batch_bytes: Mapping[str, int]
+    ) -> list[LaneReport]:
+        watching = self._target.spawn(self._watch.run())
+        try:
+            return await self._target.gather(self._run_lane(work, fetch, max_batch_bytes) for work in lanes)
+        finally:
+            self._watch.end()
+            await watching
+
+    async def _run_lane(self, work: _LaneWork, fetch: FetchSettings, max_batch_bytes: Mapping[str, int]) -> LaneReport:
+        failures = 0
+        while True:
+            committed_before = work.figures.transactions
+            try:
+                return await self._attempt(work, fetch, max_batch_bytes)
+            except FencedError as fenced:
+                return _report(work, Outcome.FENCED, str(fenced))
+            except PartitionRefusedError as refused:
+                if not work.refuse(refused):
+                    return _report(work, Outcome.FAILED, str(refused))
+            except TwinlogError as failure:
+                failures = 1 if work.figures.transactions > committed_before else failures + 1
+                if not failure.retriable or failures > self._settings.retries:
+                    return _report(work, Outcome.FAILED, str(failure))
+                backoff_s = self._settings.retry_backoff_s * 2 ** (failures - 1)
+                await self._target.pause(min(backoff_s, self._settings.retry_backoff_max_s))
+
+    async def _attempt(self, work: _LaneWork, fetch: FetchSettings, max_batch_bytes: Mapping[str, int]) -> LaneReport:
+        await work.writer.open()
+        await self._watch.read()
+        if self._watch.stop is not None:
+            return _report(work, Outcome.STOPPED, self._watch.stop)
+        metadata = await self._target.metadata({planned.pair.target_topic for planned in work.ranges.values()})
+        for planned in list(work.ranges.values()):
+            refused = _replaced(planned, metadata, self._target.alias)
+            if refused is not None:
+                work.refuse(refused)
+        sources, targets = await self._begin(work, metadata, max_batch_bytes)
+        arrived = Signal()
+        reader = SourceReader(self._source, sources, fetch, arrived)
+        lane = Lane(
+            self._target,
+            work.writer,
+            reader,
+            arrived=arrived,
+            settings=self._lane_settings(work.lane),
+            watch=self._watch,
+            targets=targets,
+            figures=work.figures,
+        )
+        reading = self._target.spawn(reader.run())
+        self._watch.wake(arrived)
+        try:
+            await lane.copy()
+        finally:
+            reader.close()
+            await reading
+            self._watch.let_sleep(arrived)
+            work.suspect(targets)
+        work.findings.extend(reader.refused)
+        await self._look_for_others(work, metadata)
+        if self._watch.stop is not None and not lane.finished:
+            return _report(work, Outcome.STOPPED, self._watch.stop)
+        return _report(work, Outcome.DONE, "")
+
+    async def _begin(
+        self, work: _LaneWork, metadata: ClusterMetadata, max_batch_bytes: Mapping[str, int]
+    ) -> tuple[list[SourcePartitionState], list[TargetPartition]]:
+        """Both ends of every partition that still has something to copy, from the committed position on."""
+        wanted = [planned.pair.target for planned in work.ranges.values()]
+        positions = await fetch_positions(self._target, self._settings.group, wanted)
+        ends = (await list_offsets(self._target, metadata, wanted, OffsetAt.LOG_END)).offsets
+        sources, targets = [], []
+        for planned in work.ranges.values():
+            position = positions.get(planned.pair.target)
+            if position is not None and not _belongs(position, planned):
+                position = None
+            target = _target(planned, position, metadata, ends.get(planned.pair.target, 0))
+            if target.position < planned.range.end or target.touched:
+                limit = max_batch_bytes[planned.pair.target_topic]
+                sources.append(
+                    SourcePartitionState(planned.pair, target.position, planned.range.end, limit, target.leader_epoch)
+                )
+                targets.append(target)
+        return sources, targets
+
+    async def _look_for_others(self, work: _LaneWork, metadata: ClusterMetadata) -> None:
+        """A finding for each partition where offsets were given to others than us."""
+        if not self._settings.sole_writer:
+            return
+        for target, suspicion in work.suspicions.items():
+            leader = _leader(metadata, target)
+            found = await foreign_finding(self._target, leader, suspicion, work.writer.producer_id)
+            if found is not None:
+                work.findings.append(found)
+        work.suspicions.clear()
+
+    def _writer(self, lane: int) -> TransactionalWriter:
+        return TransactionalWriter(
+            self._target,
+            transactional_id(self._settings.flow, lane),
+            timeout_ms=self._settings.transaction_timeout_ms,
+            retries=self._settings.retries,
+        )
+
+    def _lane_settings(self, lane: int) -> LaneSettings:
+        settings = self._settings
+        return LaneSettings(
+            flow=settings.flow,
+            run=settings.run,
+            group=settings.group,
+            journal=TopicPartition(journal_topic(settings.source, settings.target), lane),
+            journal_max_batch_bytes=settings.journal_max_batch_bytes,
+            transaction_bytes=settings.transaction_bytes,
+            transaction_s=settings.transaction_s,
+            in_flight=settings.in_flight,
+            max_request_bytes=settings.max_request_bytes,
+            deadline=self._deadline,
+        )
+
+
+def _report(work: _LaneWork, outcome: Outcome, reason: str) -> LaneReport:
+    return LaneReport(work.lane, outcome, reason, replace(work.figures), tuple(work.findings))
+
+
+def _belongs(position: Position, planned: PlannedRange) -> bool:
+    return (position.source_topic_id, position.target_topic_id) == (
+        planned.pair.source_topic_id,
+        planned.pair.target_topic_id,
+    )
+
+
+def _target(
+    planned: PlannedRange, position: Position | None, metadata: ClusterMetadata, log_end: int
+) -> TargetPartition:
+    """Where a partition goes on: at its position, or, past what expired or where it has none, as planned."""
+    pair, start = planned.pair, planned.range.start
+    leader = _leader(metadata, pair.target)
+    if position is None:
+        # Committing a position at once, with or without records, is what makes the partition a mirrored one.
+        carried = {GapKind.EXPIRED: planned.expired} if planned.expired else {}
+        return TargetPartition(pair, start, NO_LEADER_EPOCH, 0, log_end, leader, carried, touched=True)
+    if position.offset < start:
+        carried = {GapKind.EXPIRED: start - position.offset}
+        target = TargetPartition(
+            pair, start, NO_LEADER_EPOCH, position.target_end, log_end, leader, carried, touched=True
+        )
+    else:
+        # At the plan's start, or ahead of it where an earlier try got further.
+        target = TargetPartition(pair, position.offset, position.leader_epoch, position.target_end, log_end, leader)
+    # The marker of the last transaction takes one offset; what lies beyond is to be looked at.
+    if log_end > position.target_end + 1:
+        target.suspect(position.target_end, log_end)
+    return target
+
+
+def _replaced(planned: PlannedRange, metadata: ClusterMetadata, cluster: str) -> PartitionRefusedError | None:
+    """Why the target topic is not the one that the range was planned for, if so."""
+    pair = planned.pair
+    topic = metadata.topics.get(pair.target_topic)
+    if topic is None or topic.error is not None or pair.partition >= len(topic.partitions):
+        reason = "it is not there" if topic is None or topic.error is None else topic.error
+        return PartitionRefusedError(
+            pair.target,
+            FindingKind.TARGET_MISSING,
+            f"cluster {cluster}: {pair.target} can't be written to: {reason}; the next run creates what is missing",
+        )
+    if topic.topic_id != pair.target_topic_id:
+        return PartitionRefusedError(
+            pair.target,
+            FindingKind.TARGET_REPLACED,
+            f"cluster {cluster}: {pair.target_topic} was deleted and created again while it was being copied; the "
+            "next run starts anew with it",
+        )
+    return None
+
+
+def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | None:
+    topic = metadata.topics.get(partition.topic)
+    if topic is None or partition.partition >= len(topic.partitions):
+        return None
+    return topic.partitions[partition.partition].leader

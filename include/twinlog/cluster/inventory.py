@@ -1,0 +1,205 @@
+"""What planning needs to know of many partitions at once; each question costs one request a broker, however many.
+
+A question that a cluster does not let us ask is answered with what is known, never with an error: sizes only balance
+the work, and what a batch may weigh is checked again by the broker that takes it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    DescribeProducersRequest,
+    ListTransactionsRequest,
+)
+from kafka.protocol.consumer import OffsetForLeaderEpochRequest
+
+from twinlog.cluster.metadata import ClusterMetadata
+from twinlog.cluster.raw import RawClient
+from twinlog.errors import ClusterError
+from twinlog.model.offsets import TopicPartition
+
+TOPIC_RESOURCE = 2
+MAX_MESSAGE_BYTES = "max.message.bytes"
+DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
+"""Kafka's own default, for a topic whose setting we may not read."""
+NO_TRANSACTION = -1
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A transaction on the source that nobody has ended: what lies behind its start can't be copied yet."""
+
+    producer_id: int
+    start_offset: int
+    last_timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnd:
+    """What a leader answers when it is asked for an epoch: the last one up to it that it knows, and its end."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+async def log_sizes(client: RawClient, metadata: ClusterMetadata) -> dict[TopicPartition, int]:
+    """How many bytes each partition's log holds on its leader, of those that we may see."""
+    answers = await _answers(client, {node_id: DescribeLogDirsRequest(topics=None) for node_id in metadata.brokers})
+    leaders = {
+        TopicPartition(topic.name, number): partition.leader
+        for topic in metadata.topics.values()
+        for number, partition in enumerate(topic.partitions)
+    }
+    sizes: dict[TopicPartition, int] = {}
+    for node_id, answer in answers.items():
+        for folder in answer.results:
+            for topic in folder.topics:
+                for log in topic.partitions:
+                    partition = TopicPartition(topic.name, log.partition_index)
+                    if leaders.get(partition) == node_id and not log.is_future_key:
+                        sizes[partition] = log.partition_size
+    return sizes
+
+
+async def max_batch_bytes(client: RawClient, topics: Iterable[str]) -> dict[str, int]:
+    """The largest batch that each topic takes."""
+    wanted = list(topics)
+    if not wanted:
+        return {}
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    answer = await client.request(
+        DescribeConfigsRequest(
+            resources=[
+                resource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=[MAX_MESSAGE_BYTES])
+                for topic in wanted
+            ],
+            include_synonyms=False,
+            include_documentation=False,
+        )
+    )
+    found = {
+        result.resource_name: int(entry.value)
+        for result in answer.results
+        if not result.error_code
+        for entry in result.configs
+        if entry.name == MAX_MESSAGE_BYTES and entry.value
+    }
+    return {topic: found.get(topic, DEFAULT_MAX_MESSAGE_BYTES) for topic in wanted}
+
+
+async def epoch_ends(
+    client: RawClient, metadata: ClusterMetadata, epochs: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, EpochEnd]:
+    """Where each partition's log ended in the leader epoch given, of those whose leaders still know."""
+    topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    answers = await _answers(
+        client,
+        {
+            leader: OffsetForLeaderEpochRequest(
+                replica_id=-1,
+                topics=[
+                    topic(
+                        topic=name,
+                        partitions=[
+                            topic.OffsetForLeaderPartition(
+                                partition=index,
+                                current_leader_epoch=-1,
+                                leader_epoch=epochs[TopicPartition(name, index)],
+                            )
+                            for index in indexes
+                        ],
+                    )
+                    for name, indexes in topics.items()
+                ],
+            )
+            for leader, topics in _by_leader(metadata, epochs).items()
+        },
+    )
+    return {
+        TopicPartition(result.topic, partition.partition): EpochEnd(partition.leader_epoch, partition.end_offset)
+        for answer in answers.values()
+        for result in answer.topics
+        for partition in result.partitions
+        if not partition.error_code and partition.end_offset >= 0
+    }
+
+
+async def open_transactions(
+    client: RawClient, metadata: ClusterMetadata, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, OpenTransaction]:
+    """The oldest open transaction of each partition that has one."""
+    topic = DescribeProducersRequest.TopicRequest
+    answers = await _answers(
+        client,
+        {
+            leader: DescribeProducersRequest(
+                topics=[topic(name=name, partition_indexes=indexes) for name, indexes in topics.items()]
+            )
+            for leader, topics in _by_leader(metadata, partitions).items()
+        },
+    )
+    found: dict[TopicPartition, OpenTransaction] = {}
+    for answer in answers.values():
+        for result in answer.topics:
+            for partition in result.partitions:
+                pending = [one for one in partition.active_producers if one.current_txn_start_offset != NO_TRANSACTION]
+                if pending:
+                    oldest = min(pending, key=_txn_start)
+                    found[TopicPartition(result.name, partition.partition_index)] = OpenTransaction(
+                        oldest.producer_id, oldest.current_txn_start_offset, oldest.last_timestamp
+                    )
+    return found
+
+
+async def transactional_ids(
+    client: RawClient, metadata: ClusterMetadata, producer_ids: Sequence[int]
+) -> dict[int, str]:
+    """The transactional ids behind producer ids, of those that we may see; people know the one, not the other."""
+    request = ListTransactionsRequest(
+        state_filters=[], producer_id_filters=list(producer_ids), duration_filter=-1, transactional_id_pattern=None
+    )
+    answers = await _answers(client, dict.fromkeys(metadata.brokers, request))
+    return {
+        one.producer_id: one.transactional_id for answer in answers.values() for one in answer.transaction_states or ()
+    }
+
+
+async def _answers(client: RawClient, requests: Mapping[int, Any]) -> dict[int, Any]:
+    """The brokers' answers, without those that are away or do not know the question."""
+
+    async def ask(node_id: int, request: Any) -> Any:
+        try:
+            return await client.request(request, node_id)
+        except ClusterError as failure:
+            _LOG.info("broker %d of %s did not answer %s: %s", node_id, client.alias, request.name, failure)
+            return None
+
+    answers = await client.gather(ask(node_id, request) for node_id, request in requests.items())
+    return {node_id: answer for node_id, answer in zip(requests, answers, strict=True) if answer is not None}
+
+
+def _txn_start(producer: Any) -> int:
+    start: int = producer.current_txn_start_offset
+    return start
+
+
+def _by_leader(metadata: ClusterMetadata, partitions: Iterable[TopicPartition]) -> dict[int, dict[str, list[int]]]:
+    """Partition numbers by topic, by the broker that leads them; those without a leader are left out."""
+    grouped: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for partition in partitions:
+        topic = metadata.topics.get(partition.topic)
+        if topic is None or partition.partition >= len(topic.partitions):
+            continue
+        leader = topic.partitions[partition.partition].leader
+        if leader is not None:
+            grouped[leader][partition.topic].append(partition.partition)
+    return grouped

@@ -1,0 +1,102 @@
+"""How far a source partition has been read, what waits to be taken of it, and the Fetch that asks for more."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from kafka.protocol.consumer import FetchRequest, IsolationLevel
+
+from twinlog.model.offsets import PartitionPair
+from twinlog.model.positions import NO_LEADER_EPOCH
+from twinlog.wire.outgoing import NO_GAPS, Gaps, OutgoingBatch
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """The consumer settings that a reader honours, under Kafka's own names."""
+
+    max_bytes: int = 50 * 1024 * 1024
+    min_bytes: int = 1
+    max_wait_ms: int = 500
+    partition_max_bytes: int = 1024 * 1024
+    rack: str = ""
+    read_ahead_bytes: int = 64 * 1024 * 1024
+    """For all lanes of a task together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A batch to send, and the source position once it is sent. Without a batch: offsets that were passed over."""
+
+    batch: OutgoingBatch | None
+    end: int
+    leader_epoch: int
+    """That the source batch was written in."""
+    trailing: Gaps = NO_GAPS
+
+
+@dataclass(slots=True)
+class SourcePartitionState:
+    """How far one partition has been read, and what waits to be taken."""
+
+    pair: PartitionPair
+    at: int
+    end: int
+    max_batch_bytes: int
+    last_epoch: int
+    """The leader epoch of the batch that ends at `at`; NO_LEADER_EPOCH where it is not known."""
+    broker: int | None = None
+    """Whom to ask: the leader, or the replica that it named because it is nearer."""
+    at_follower: bool = False
+    leader_epoch: int = NO_LEADER_EPOCH
+    parcels: deque[Parcel] = field(default_factory=deque)
+    waiting_bytes: int = 0
+    damaged: int = 0
+    refused: bool = False
+
+    @property
+    def exhausted(self) -> bool:
+        """Nothing is left to fetch; parcels may still wait."""
+        return self.refused or self.at >= self.end
+
+
+def fetch_request(wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int) -> FetchRequest:
+    """Ask for all of them at once; the broker fills its answer in this order."""
+    topics = []
+    for _, members in groupby(wanted, key=lambda state: state.pair.source_topic):
+        states = list(members)
+        topics.append(
+            FetchRequest.FetchTopic(
+                topic=states[0].pair.source_topic,
+                topic_id=states[0].pair.source_topic_id,
+                partitions=[
+                    FetchRequest.FetchTopic.FetchPartition(
+                        partition=state.pair.partition,
+                        current_leader_epoch=state.leader_epoch,
+                        fetch_offset=state.at,
+                        last_fetched_epoch=state.last_epoch,
+                        log_start_offset=-1,
+                        partition_max_bytes=settings.partition_max_bytes,
+                        version=version,
+                    )
+                    for state in states
+                ],
+                version=version,
+            )
+        )
+    return FetchRequest(
+        replica_id=-1,
+        max_wait_ms=settings.max_wait_ms,
+        min_bytes=settings.min_bytes,
+        max_bytes=settings.max_bytes,
+        isolation_level=int(IsolationLevel.READ_COMMITTED),
+        session_id=0,
+        session_epoch=-1,
+        topics=topics,
+        forgotten_topics_data=[],
+        rack_id=settings.rack,
+        version=version,
+    )

@@ -1,0 +1,264 @@
+"""Reads ranges of source partitions ahead of the writer, many partitions in one Fetch, within a bound of memory.
+
+What always holds:
+- a partition's parcels come in the order of its offsets, and together with their gaps account for every one of them;
+- no more is fetched while `read_ahead_bytes` wait to be taken (one answer may exceed it: a batch always comes whole);
+- a partition that can't be read any further is named in `refused`; the others go on;
+- every Fetch names the leader epoch of the batch before it, so a log that was cut meanwhile is noticed by the broker.
+
+One coroutine a source broker keeps one Fetch in flight there; a partition whose leader moves changes hands while the
+others are read on. The broker answers at once, because a range never reaches beyond what readers of committed records
+may see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable
+from typing import Any
+
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import FetchRequest
+
+from twinlog.cluster.fetched import select_from
+from twinlog.cluster.metadata import ClusterMetadata, Partition
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.signal import Signal
+from twinlog.cluster.source_partition import FetchSettings, Parcel, SourcePartitionState, fetch_request
+from twinlog.errors import BatchTooLargeError, ClusterUnreachableError, CorruptBatchError
+from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.positions import NO_LEADER_EPOCH
+from twinlog.wire.source import SourcePartition
+
+BY_TOPIC_ID_VERSION = 13
+"""From here on a Fetch names topics by id: a topic made anew is refused instead of being read as the old one."""
+MOST_VERSION = 16
+
+RETRY_PAUSE_S = 0.1
+TIMES_DAMAGED = 3
+"""Damage on the way is gone when the bytes are fetched again; after so many times it is in the log itself."""
+
+_TRY_AGAIN = (
+    kafka_errors.NotLeaderForPartitionError,
+    kafka_errors.LeaderNotAvailableError,
+    kafka_errors.ReplicaNotAvailableError,
+    kafka_errors.FencedLeaderEpochError,
+    kafka_errors.UnknownLeaderEpochError,
+    kafka_errors.OffsetNotAvailableError,
+    kafka_errors.KafkaStorageError,
+)
+_GONE = (
+    kafka_errors.UnknownTopicIdError,
+    kafka_errors.InconsistentTopicIdError,
+    kafka_errors.UnknownTopicOrPartitionError,
+)
+
+
+class SourceReader:
+    """Fetches the ranges of one lane."""
+
+    def __init__(
+        self,
+        client: RawClient,
+        partitions: Iterable[SourcePartitionState],
+        settings: FetchSettings,
+        arrived: Signal,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._arrived = arrived
+        self._room = Signal()
+        self._moved = Signal()
+        self._serving: dict[int, Awaitable[None]] = {}
+        self._closed = False
+        self._version = min(client.api_version(FetchRequest), MOST_VERSION)
+        self.partitions = {state.pair.source: state for state in partitions}
+        self._by_id = {(state.pair.source_topic_id, state.pair.partition): state for state in self.partitions.values()}
+        self.refused: list[Finding] = []
+        self.failure: Exception | None = None
+
+    async def run(self) -> None:
+        """Fetch until every range is read or the reader is closed; a failure is kept for whoever takes the parcels."""
+        try:
+            while not self._closed and self._unread():
+                await self._find_brokers()
+                for node_id in {state.broker for state in self._unread()} - self._serving.keys():
+                    if node_id is not None:
+                        self._serving[node_id] = self._client.spawn(self._serve(node_id))
+                if any(state.broker is None for state in self._unread()):
+                    await self._client.pause(RETRY_PAUSE_S)
+                elif self._unread():
+                    await self._moved.wait()
+        except Exception as failure:  # noqa: BLE001 - kept, and raised by the lane itself
+            self._fail(failure)
+        finally:
+            self._closed = True
+            self._room.notify()
+            for serving in list(self._serving.values()):
+                await serving
+            self._arrived.notify()
+
+    def close(self) -> None:
+        """Fetch no more; an answer that is still under way is dropped."""
+        self._closed = True
+        self._room.notify()
+        self._moved.notify()
+
+    def take(self, partition: TopicPartition) -> Parcel | None:
+        """The partition's next parcel, if one has arrived."""
+        state = self.partitions[partition]
+        if not state.parcels:
+            return None
+        parcel = state.parcels.popleft()
+        if parcel.batch is not None:
+            state.waiting_bytes -= parcel.batch.size_bytes
+            self._room.notify()
+        return parcel
+
+    def _unread(self) -> list[SourcePartitionState]:
+        return [state for state in self.partitions.values() if not state.exhausted]
+
+    async def _find_brokers(self) -> None:
+        homeless = [state for state in self._unread() if state.broker is None]
+        if not homeless:
+            return
+        metadata = await self._client.metadata({state.pair.source_topic for state in homeless})
+        for state in homeless:
+            partition = _partition(metadata, state.pair.source)
+            if partition is not None:
+                state.broker = partition.leader
+                state.leader_epoch = NO_LEADER_EPOCH if partition.leader_epoch is None else partition.leader_epoch
+                state.at_follower = False
+
+    async def _serve(self, node_id: int) -> None:
+        """Fetch from one broker until it has none of the unread partitions any more."""
+        try:
+            while not self._closed:
+                own = [state for state in self._unread() if state.broker == node_id]
+                if not own:
+                    return
+                wanted = self._with_room(own)
+                if wanted:
+                    await self._fetch(node_id, wanted)
+                else:
+                    await self._room.wait()
+        except Exception as failure:  # noqa: BLE001 - kept, and raised by the lane itself
+            self._fail(failure)
+        finally:
+            del self._serving[node_id]
+            self._moved.notify()
+
+    async def _fetch(self, node_id: int, wanted: list[SourcePartitionState]) -> None:
+        try:
+            response = await self._client.request(fetch_request(wanted, self._settings, self._version), node_id)
+        except ClusterUnreachableError:
+            # The broker may be restarting: ask the others who leads now. The lane that waits for us has a deadline.
+            for state in self._unread():
+                if state.broker == node_id:
+                    state.broker = None
+            return
+        if not self._closed:
+            self._accept(response)
+            if any(state.broker != node_id for state in wanted):
+                self._moved.notify()
+
+    def _fail(self, failure: Exception) -> None:
+        self.failure = self.failure or failure
+        self._closed = True
+        self._room.notify()
+        self._arrived.notify()
+
+    def _with_room(self, own: list[SourcePartitionState]) -> list[SourcePartitionState]:
+        """Those to ask for, the least supplied first: the broker fills its answer in the order of the request."""
+        if sum(state.waiting_bytes for state in self.partitions.values()) >= self._settings.read_ahead_bytes:
+            return []
+        share = self._settings.read_ahead_bytes // max(1, len(self.partitions))
+        short = [state for state in own if state.waiting_bytes < max(share, self._settings.partition_max_bytes)]
+        return sorted(short, key=lambda state: state.waiting_bytes)
+
+    def _accept(self, response: Any) -> None:
+        for topic in response.responses:
+            for answer in topic.partitions:
+                if self._version >= BY_TOPIC_ID_VERSION:
+                    state = self._by_id[topic.topic_id, answer.partition_index]
+                else:
+                    state = self.partitions[TopicPartition(topic.topic, answer.partition_index)]
+                if answer.error_code:
+                    self._refuse_or_retry(state, answer)
+                else:
+                    self._select(state, answer)
+        self._arrived.notify()
+
+    def _select(self, state: SourcePartitionState, answer: Any) -> None:
+        diverging = answer.diverging_epoch
+        if diverging is not None and diverging.end_offset >= 0:
+            self._refuse(
+                state,
+                FindingKind.TRUNCATED,
+                f"cluster {self._client.alias}: {state.pair.source}: the log was cut at {diverging.end_offset}, before "
+                f"offset {state.at} that was read from it: records that were copied are gone from the source, as after "
+                "an unclean leader election; compare with `twinlog reconcile`",
+            )
+            return
+        if answer.preferred_read_replica is not None and answer.preferred_read_replica >= 0:
+            state.broker, state.at_follower = answer.preferred_read_replica, True
+            return
+        if not answer.records:
+            return
+        source = SourcePartition(self._client.alias, state.pair.source_topic, state.pair.partition)
+        try:
+            selection = select_from(answer, source, state.at, state.end, state.max_batch_bytes)
+        except BatchTooLargeError as too_large:
+            self._refuse(state, FindingKind.TOO_LARGE, str(too_large))
+            return
+        except CorruptBatchError as damage:
+            state.damaged += 1
+            if state.damaged >= TIMES_DAMAGED:
+                self._refuse(state, FindingKind.CORRUPT, str(damage))
+            return
+        state.damaged = 0
+        for batch, epoch in zip(selection.batches, selection.epochs, strict=True):
+            state.parcels.append(Parcel(batch, batch.runs[-1].source_end, epoch))
+            state.waiting_bytes += batch.size_bytes
+        if selection.trailing.total:
+            state.parcels.append(Parcel(None, selection.end, selection.last_epoch, selection.trailing))
+        state.at, state.last_epoch = selection.end, selection.last_epoch
+
+    def _refuse_or_retry(self, state: SourcePartitionState, answer: Any) -> None:
+        error = kafka_errors.for_code(answer.error_code)
+        # A replica that lags behind its leader may not have the offset yet; the leader knows better.
+        if issubclass(error, _TRY_AGAIN) or state.at_follower:
+            state.broker = None
+            return
+        where = f"cluster {self._client.alias}: {state.pair.source}"
+        if issubclass(error, kafka_errors.OffsetOutOfRangeError):
+            kind, why = (
+                FindingKind.EXPIRED,
+                f"offset {state.at} went while it was being copied (the log starts at {answer.log_start_offset}); the "
+                "next run counts what was lost and goes on",
+            )
+        elif issubclass(error, _GONE):
+            kind, why = (
+                FindingKind.RECREATED,
+                f"the topic with id {state.pair.source_topic_id} is gone: it was deleted, or deleted and created "
+                "again, while it was being copied",
+            )
+        elif issubclass(error, kafka_errors.TopicAuthorizationFailedError):
+            kind, why = (
+                FindingKind.NOT_ALLOWED,
+                f"not allowed to read; grant the flow's principal Read on topic {state.pair.source_topic}",
+            )
+        else:
+            kind, why = FindingKind.REFUSED, f"reading at offset {state.at}: {error.__name__}"
+        self._refuse(state, kind, f"{where}: {why}")
+
+    def _refuse(self, state: SourcePartitionState, kind: FindingKind, message: str) -> None:
+        state.refused = True
+        self.refused.append(Finding(kind, state.pair.source, state.at, message))
+
+
+def _partition(metadata: ClusterMetadata, partition: TopicPartition) -> Partition | None:
+    topic = metadata.topics.get(partition.topic)
+    if topic is None or partition.partition >= len(topic.partitions):
+        return None
+    return topic.partitions[partition.partition]

@@ -1,0 +1,112 @@
+"""What the target remembers of a flow between runs: whether it may run, who is running it, and how it is cut into
+lanes.
+
+It lives on the target cluster, in a compacted topic of one partition, one record a key. A writer reads it *after*
+it has fenced its lane, so whoever changes the state first and fences afterwards can't be overlooked.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from twinlog.errors import FlowStateError
+
+
+class State(StrEnum):
+    """Whether a flow may copy."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    FAILED_OVER = "failed over"
+    FAILING_BACK = "failing back"
+
+
+ALLOWED = {
+    State.ACTIVE: {State.PAUSED, State.FAILED_OVER},
+    State.PAUSED: {State.ACTIVE, State.FAILED_OVER},
+    State.FAILED_OVER: {State.FAILING_BACK},
+    State.FAILING_BACK: {State.ACTIVE, State.FAILED_OVER},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to run a flow, held by one run until it gives it back or the time is up."""
+
+    run: str
+    owner: str
+    expires_at_ms: int
+
+    def holds(self, now_ms: int) -> bool:
+        return now_ms < self.expires_at_ms
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRecord:
+    """All that is kept of one flow. A flow that was never run is active, with no lanes and no lease."""
+
+    state: State = State.ACTIVE
+    lanes: int = 0
+    """How many lanes the target's partitions are divided into; 0 before the first run."""
+    lease: Lease | None = None
+    throttle_bytes_per_s: int = 0
+    """What all tasks of the flow together may write in a second; 0: as fast as it goes."""
+    retiring_lanes: int = 0
+    """Lanes of an earlier layout that may still have a writer; 0 once every one of them is fenced."""
+    renewed_at_ms: int = 0
+    """When the positions of idle partitions were last written anew, lest the target forget them."""
+
+    def moved_to(self, state: State, flow: str) -> FlowRecord:
+        """The record after a change of state, if that change is one that makes sense."""
+        if state is not self.state and state not in ALLOWED[self.state]:
+            allowed = ", ".join(sorted(ALLOWED[self.state]))
+            raise FlowStateError(f"{flow} is {self.state} and can't become {state}; from here it may become {allowed}")
+        return replace(self, state=state)
+
+    def leased_by(self, lease: Lease, now_ms: int) -> FlowRecord | None:
+        """The record with this lease on it, or None while another run holds one."""
+        if self.lease is not None and self.lease.run != lease.run and self.lease.holds(now_ms):
+            return None
+        return replace(self, lease=lease)
+
+    def laid_out(self, lanes: int) -> FlowRecord:
+        """The record with the partitions divided into so many lanes; those of before are noted, to be fenced."""
+        retiring = self.retiring_lanes if self.lanes == lanes else max(self.retiring_lanes, self.lanes)
+        return replace(self, lanes=lanes, retiring_lanes=retiring)
+
+    def released_by(self, run: str) -> FlowRecord:
+        """The record after `run` gave its lease back; another run's lease stays."""
+        return replace(self, lease=None) if self.lease is not None and self.lease.run == run else self
+
+
+def to_records(record: FlowRecord) -> dict[str, bytes]:
+    """The key and value of each record that says this on the state topic."""
+    return {
+        "state": json.dumps(record.state).encode(),
+        "lanes": json.dumps(record.lanes).encode(),
+        "lease": json.dumps(asdict(record.lease) if record.lease else None).encode(),
+        "throttle": json.dumps(record.throttle_bytes_per_s).encode(),
+        "retiring lanes": json.dumps(record.retiring_lanes).encode(),
+        "renewed": json.dumps(record.renewed_at_ms).encode(),
+    }
+
+
+def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
+    """What the newest value of each key says; keys that a newer twinlog added are left alone."""
+    try:
+        said = {key: json.loads(value) for key, value in values.items()}
+        lease = said.get("lease")
+        return FlowRecord(
+            state=State(said.get("state", State.ACTIVE)),
+            lanes=int(said.get("lanes", 0)),
+            lease=Lease(**lease) if lease else None,
+            throttle_bytes_per_s=int(said.get("throttle", 0)),
+            retiring_lanes=int(said.get("retiring lanes", 0)),
+            renewed_at_ms=int(said.get("renewed", 0)),
+        )
+    except (ValueError, TypeError) as wrong:
+        raise FlowStateError(
+            f"{where}: the flow's state can't be read: {wrong}; was it written by a newer twinlog?"
+        ) from wrong

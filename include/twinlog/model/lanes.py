@@ -1,0 +1,46 @@
+"""Lanes: a fixed share of a flow's target partitions each, with one writer.
+
+Consecutive partitions of a topic go to consecutive lanes, beginning at a lane that depends on the topic's name, so
+a topic's load is spread and many one-partition topics do not all meet in lane 0. The answer never changes while the
+number of lanes stays; it changes only after every old lane has been fenced.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from twinlog.model.offsets import TopicPartition
+
+MOST_LANES = 16
+
+
+def lane_of(target: TopicPartition, lanes: int) -> int:
+    """The lane that writes to `target`."""
+    return (zlib.crc32(target.topic.encode()) + target.partition) % lanes
+
+
+def suited_lanes(partitions: int) -> int:
+    """How many lanes to begin with: two partitions or more in each, since a Produce request carries one batch a
+    partition and several are cheaper to send together; never more than a small estate's brokers can use."""
+    return max(1, min(MOST_LANES, partitions // 2))
+
+
+def transactional_id(flow: str, lane: int) -> str:
+    return f"twinlog.{flow}.{lane}"
+
+
+def state_transactional_id(flow: str) -> str:
+    return f"twinlog.{flow}.state"
+
+
+def position_group(flow: str) -> str:
+    """The group on the target under which the flow's positions are committed."""
+    return f"twinlog.{flow}"
+
+
+def journal_topic(source: str, target: str) -> str:
+    return f"twinlog.{source}.{target}.journal.internal"
+
+
+def state_topic(source: str, target: str) -> str:
+    return f"twinlog.{source}.{target}.state.internal"

@@ -1,0 +1,202 @@
+"""One whole run of a flow: prepare the target, plan, copy, record.
+
+A run holds the flow's lease from before it plans until it has recorded; without the lease it ends as skipped and has
+changed nothing. Whatever ends a run early, the next one goes on from the committed positions.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.copier import LaneReport
+from twinlog.cluster.copy_order import CopyOrder, Executor
+from twinlog.cluster.metadata import Topic
+from twinlog.cluster.raw import RawClient
+from twinlog.errors import FencedError
+from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.ledger.store import Ledger
+from twinlog.model.flow_state import FlowRecord
+from twinlog.model.lanes import lane_of
+from twinlog.model.plan import Budget, Decision, Plan, Rules, StartAt, plan
+from twinlog.model.selection import TopicSelection
+from twinlog.model.topology import Flow, Topology
+from twinlog.operations.copy_settings import copy_settings
+from twinlog.operations.lease import LEASE_S, held
+from twinlog.operations.mirror_result import MirrorResult, planned_findings
+from twinlog.operations.position_keeping import PositionKeeper
+from twinlog.operations.progress import Show, watched
+from twinlog.operations.recording import bring_up_to_date, run_totals
+from twinlog.operations.survey import Survey, survey
+from twinlog.operations.target_topics import create_internal_topics, create_twins
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How a run reaches its two clusters: to look around and administer, and to copy."""
+
+    source: ClusterAccess
+    target: ClusterAccess
+    reading: ClusterAccess
+    """The source as a consumer's settings have it."""
+    writing: ClusterAccess
+    """The target as a producer's settings have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run is asked to stay within, beyond what the flow says; None asks for nothing more."""
+
+    max_bytes: int | None = None
+    max_seconds: float | None = None
+    topics: frozenset[str] | None = None
+
+
+NO_LIMITS = Limits()
+
+
+class Mirror:
+    """A flow and everything a run of it needs."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        flow: Flow,
+        ends: Ends,
+        ledger: Ledger,
+        *,
+        show: Show | None = None,
+        lease_s: float = LEASE_S,
+    ) -> None:
+        """`show` is called every second of copying with how far it has come."""
+        self._topology = topology
+        self._flow = flow
+        self._ends = ends
+        self._ledger = ledger
+        self._show = show
+        self._lease_s = lease_s
+        self._policy = naming_of(flow)
+
+    def run(self, execute: Executor, *, tasks: int, limits: Limits = NO_LIMITS, run: str | None = None) -> MirrorResult:
+        """Copy what is new, once; at most `tasks` orders are given to `execute`."""
+        run = run or new_run_id()
+        with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
+            topics = self._topics(source, limits)
+            self._prepare(target, topics)
+            with held(self._flow, self._ends.target, target, run, lease_s=self._lease_s) as lease:
+                if lease.refused is not None:
+                    return MirrorResult(self._flow.name, run, skipped=lease.refused)
+                try:
+                    return self._copy(source, target, execute, topics, lease.record, tasks, limits, run)
+                except FencedError as overtaken:
+                    return MirrorResult(self._flow.name, run, skipped=str(overtaken))
+
+    def _copy(  # noqa: PLR0917 - the run's whole context, each once
+        self,
+        source: RawClient,
+        target: RawClient,
+        execute: Executor,
+        topics: Sequence[Topic],
+        record: FlowRecord,
+        tasks: int,
+        limits: Limits,
+        run: str,
+    ) -> MirrorResult:
+        started = time.monotonic()
+        found = target.run(survey(source, target, self._flow, self._policy, [topic.name for topic in topics]))
+        keeper = PositionKeeper(self._flow, run, record, self._ends.target, target, self._ledger)
+        found = replace(found, partitions=keeper.recover(found.partitions))
+        if limits.topics is None:
+            found = replace(found, partitions=keeper.renew_if_due(found.partitions))
+        planned = self._plan(found, record.lanes, tasks, limits)
+        reports = self._execute(execute, planned, self._orders(planned, found, record.lanes, limits, run))
+        twins = {pair.target for pair in found.partitions.pairs}
+        recorded = bring_up_to_date(self._ledger, self._flow, self._ends.target, target, twins).read
+        return MirrorResult(
+            self._flow.name,
+            run,
+            seconds=time.monotonic() - started,
+            partitions=sum(len(task.ranges) for task in planned.tasks),
+            left_records=planned.left_records,
+            lanes=tuple(reports),
+            findings=(
+                *found.findings,
+                *planned_findings(planned),
+                *(finding for report in reports for finding in report.findings),
+            ),
+            recorded=run_totals(self._ledger, recorded, run),
+        )
+
+    def _execute(self, execute: Executor, planned: Plan, orders: list[CopyOrder]) -> list[LaneReport]:
+        if not orders:
+            return []
+        if self._show is None:
+            return execute(orders)
+        ranges = [planned_range for task in planned.tasks for planned_range in task.ranges]
+        with watched(self._flow.name, self._ends.target, ranges, self._show):
+            return execute(orders)
+
+    def _topics(self, source: RawClient, limits: Limits) -> list[Topic]:
+        """The source's topics that the flow takes, of those that this run is limited to."""
+        named = {other.name: naming_of(other) for other in self._topology.flows.values() if other.naming_policy}
+        selection = TopicSelection(self._topology, self._flow, named, topics_of(self._flow))
+        return [
+            topic
+            for topic in source.run(source.metadata()).topics.values()
+            if selection.left_out(topic.name) is None and (limits.topics is None or topic.name in limits.topics)
+        ]
+
+    def _prepare(self, target: RawClient, topics: Sequence[Topic]) -> None:
+        view = target.run(target.metadata())
+        admin = self._ends.target.admin()
+        create_internal_topics(admin, self._flow, self._flow.lanes, view)
+        create_twins(admin, self._ends.source.admin(), self._flow, policy=self._policy, sources=topics, target=view)
+
+    def _plan(self, found: Survey, lanes: int, tasks: int, limits: Limits) -> Plan:
+        flow = self._flow
+        wanted = [flow.budget_bytes, limits.max_bytes]
+        return plan(
+            found.partitions,
+            lambda pair: lane_of(pair.target, lanes),
+            tasks,
+            Budget(
+                bytes=min(size for size in wanted if size is not None),
+                records=flow.budget_records,
+                seconds=self._seconds(limits),
+                bytes_per_second=flow.throttle * 1e6 if flow.throttle else None,
+            ),
+            Rules(StartAt(flow.topics_from), Decision(flow.on_expired)),
+        )
+
+    def _orders(self, planned: Plan, found: Survey, lanes: int, limits: Limits, run: str) -> list[CopyOrder]:
+        total = sum(task.bytes for task in planned.tasks) or 1
+        reading, writing = self._ends.reading.settings, self._ends.writing.settings
+        return [
+            CopyOrder(
+                copy_settings(
+                    self._flow,
+                    run,
+                    lanes=lanes,
+                    reading=reading,
+                    writing=writing,
+                    budget_s=self._seconds(limits),
+                    throttle_share=max(task.bytes, 1) / total,
+                ),
+                task.ranges,
+                found.max_batch_bytes,
+                dict(reading),
+                dict(writing),
+            )
+            for task in planned.tasks
+        ]
+
+    def _seconds(self, limits: Limits) -> float:
+        return min(self._flow.budget_seconds, limits.max_seconds or float("inf"))
+
+
+def new_run_id() -> str:
+    """Sorts by time, and no two are equal."""
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,88 @@
+"""What a run of a flow did, as DAGs, the command line and the page show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from twinlog.cluster.copier import LaneReport, Outcome
+from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.plan import FindingKind as PlanKind
+from twinlog.model.plan import Plan
+
+_FROM_PLAN = {
+    PlanKind.EXPIRED: FindingKind.EXPIRED,
+    PlanKind.SOURCE_RECREATED: FindingKind.RECREATED,
+    PlanKind.TARGET_RECREATED: FindingKind.TARGET_REPLACED,
+    PlanKind.SOURCE_TRUNCATED: FindingKind.TRUNCATED,
+    PlanKind.TARGET_TRUNCATED: FindingKind.TARGET_REPLACED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """What the journal says of one run: the totals that count."""
+
+    records: int = 0
+    bytes: int = 0
+    gaps: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorResult:
+    """One run."""
+
+    flow: str
+    run: str
+    skipped: str | None = None
+    """Why nothing was done, in a sentence; None where the run took place."""
+    seconds: float = 0.0
+    partitions: int = 0
+    left_records: int = 0
+    """Offsets that were ready and did not fit the budget."""
+    recorded: RecordedRun = field(default_factory=RecordedRun)
+    lanes: tuple[LaneReport, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def failures(self) -> list[str]:
+        """What kept a lane or a partition from being copied, each a sentence."""
+        lanes = [report.reason for report in self.lanes if report.outcome is Outcome.FAILED]
+        return lanes + [finding.message for finding in self.findings if finding.kind is not FindingKind.HELD_BACK]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Everything that people must know beside the figures, each a sentence, once."""
+        lanes = [f"lane {one.lane}: {one.reason}" for one in self.lanes if one.reason]
+        return list(dict.fromkeys([*lanes, *(finding.message for finding in self.findings)]))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "flow": self.flow,
+            "run": self.run,
+            "skipped": self.skipped,
+            "records": self.recorded.records,
+            "bytes": self.recorded.bytes,
+            "seconds": round(self.seconds, 3),
+            "partitions": self.partitions,
+            "left_records": self.left_records,
+            "gaps": dict(self.recorded.gaps),
+            "findings": [
+                {
+                    "kind": finding.kind,
+                    "topic": finding.partition.topic,
+                    "partition": finding.partition.partition,
+                    "offset": finding.offset,
+                    "message": finding.message,
+                }
+                for finding in self.findings
+            ],
+            "lanes": [{"lane": one.lane, "outcome": one.outcome, "reason": one.reason} for one in self.lanes],
+        }
+
+
+def planned_findings(planned: Plan) -> Iterator[Finding]:
+    """What planning met, beside what copying meets."""
+    for found in planned.findings:
+        yield Finding(_FROM_PLAN[found.kind], found.pair.source, found.start, found.message)

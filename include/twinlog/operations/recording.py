@@ -1,0 +1,78 @@
+"""The last step of a run: the journal's new entries, behind the barrier, into the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import pyarrow.compute as pc  # noqa: TID253 - no DAG imports an operation at its top
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.client_config import for_librdkafka
+from twinlog.cluster.log_offsets import OffsetAt, list_offsets
+from twinlog.cluster.raw import RawClient
+from twinlog.errors import ClusterError
+from twinlog.ledger.barrier import Proven, behind
+from twinlog.ledger.rebuild import Rebuilt, rebuild
+from twinlog.ledger.record import Journal, Recorded, record
+from twinlog.ledger.schema import GAP_COLUMNS
+from twinlog.ledger.store import Ledger
+from twinlog.model.lanes import journal_topic
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.topology import Flow
+from twinlog.operations.mirror_result import RecordedRun
+
+T = TypeVar("T")
+
+_COLUMNS = ("run", "count", "bytes", *GAP_COLUMNS.values())
+
+
+def bring_up_to_date(
+    ledger: Ledger, flow: Flow, access: ClusterAccess, target: RawClient, twins: set[TopicPartition]
+) -> Proven[Recorded]:
+    """Record everything whose data is visible on the target by now; asks nothing of the source."""
+    return _behind_barrier(flow, access, target, twins, lambda journal, ends: record(ledger, journal, ends))
+
+
+def rebuild_ledger(ledger: Ledger, flow: Flow, access: ClusterAccess) -> Rebuilt:
+    """Make the ledger anew from all that the journal holds."""
+    with access.raw() as target:
+        return _behind_barrier(flow, access, target, set(), lambda journal, ends: rebuild(ledger, journal, ends)).read
+
+
+def _behind_barrier(
+    flow: Flow,
+    access: ClusterAccess,
+    target: RawClient,
+    twins: set[TopicPartition],
+    read: Callable[[Journal, Mapping[int, int]], T],
+) -> Proven[T]:
+    topic = journal_topic(flow.source, flow.target)
+    view = target.run(target.metadata({twin.topic for twin in twins} | {topic}))
+    journal_view = view.topics[topic]
+    if journal_view.topic_id is None or journal_view.error is not None:
+        raise ClusterError(f"cluster {flow.target}: the journal {topic} can't be read: {journal_view.error}")
+    journal = Journal(topic, str(journal_view.topic_id), for_librdkafka(access.settings).values)
+
+    def journal_ends() -> dict[int, int]:
+        partitions = [TopicPartition(topic, number) for number in range(len(journal_view.partitions))]
+        listing = target.run(list_offsets(target, view, partitions, OffsetAt.LOG_END))
+        if listing.failed:
+            raise ClusterError(f"cluster {flow.target}: the journal's ends can't be read: {dict(listing.failed)}")
+        return {partition.partition: end for partition, end in listing.offsets.items()}
+
+    return behind(
+        lambda: target.run(list_offsets(target, view, twins, OffsetAt.LAST_STABLE)).offsets,
+        journal_ends,
+        lambda ends: read(journal, ends),
+    )
+
+
+def run_totals(ledger: Ledger, recorded: Recorded, run: str) -> RecordedRun:
+    """What the entries of `run` add up to; an earlier run's, recorded late, are not among them."""
+    written = [file for file in ledger.files() if file.link.name == recorded.file]
+    rows = ledger.read_files(written, _COLUMNS)
+    rows = rows.filter(pc.equal(rows.column("run").cast("string"), run))
+    totals = {name: pc.sum(rows.column(name)).as_py() or 0 for name in _COLUMNS if name != "run"}
+    gaps = {kind.value: totals[column] for kind, column in GAP_COLUMNS.items() if totals[column]}
+    return RecordedRun(totals["count"], totals["bytes"], gaps)

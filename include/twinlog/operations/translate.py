@@ -1,0 +1,53 @@
+"""A translator for a flow as it stands now. Nothing is asked of the source: it may be gone.
+
+Both topics' ids come from the positions on the target, so an answer is given only for what was mirrored from the very
+topic that the position vouches for.
+"""
+
+from __future__ import annotations
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.committed import fetch_positions
+from twinlog.cluster.log_offsets import OffsetAt, list_offsets
+from twinlog.cluster.raw import RawClient
+from twinlog.intake.extensions import naming_of
+from twinlog.ledger.answers import Twin
+from twinlog.ledger.store import Ledger
+from twinlog.ledger.translate import COLUMNS, Translator
+from twinlog.model.lanes import position_group
+from twinlog.model.offsets import PartitionPair
+from twinlog.model.topology import Flow
+from twinlog.operations.recording import bring_up_to_date
+
+
+def translator(flow: Flow, access: ClusterAccess, ledger: Ledger) -> Translator:
+    """Everything that is needed to translate the flow's offsets, read now."""
+    with access.raw() as target:
+        return Translator(*_read(flow, access, target, ledger))
+
+
+def _read(flow: Flow, access: ClusterAccess, target: RawClient, ledger: Ledger) -> tuple[object, list[Twin]]:
+    policy = naming_of(flow)
+    # The positions first: then the barrier, and the ledger behind it holds every row that a position vouches for.
+    positions = target.run(fetch_positions(target, position_group(flow.name)))
+    proven = bring_up_to_date(ledger, flow, access, target, set(positions))
+    view = target.run(target.metadata({partition.topic for partition in positions}))
+    starts = target.run(list_offsets(target, view, positions, OffsetAt.LOG_START)).offsets
+    twins = []
+    for partition, position in positions.items():
+        topic = view.topics.get(partition.topic)
+        source_name = policy.source_name(partition.topic)
+        if topic is None or topic.topic_id is None or source_name is None or partition not in starts:
+            continue
+        current = topic.topic_id == position.target_topic_id
+        twins.append(
+            Twin(
+                PartitionPair(
+                    source_name, position.source_topic_id, partition.topic, topic.topic_id, partition.partition
+                ),
+                position.offset if current else None,
+                starts[partition],
+                proven.data_ends.get(partition, starts[partition]),
+            )
+        )
+    return ledger.read(COLUMNS), twins

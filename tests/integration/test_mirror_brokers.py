@@ -1,0 +1,152 @@
+"""Brokers that end, hang or come back without what they had, on either side, while a run is under way."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
+from support.mirroring import Twins, create_topic, twins
+from support.source_logs import fill
+from support.waiting import await_condition
+from twinlog.cluster.copier import Outcome
+from twinlog.model.findings import FindingKind
+from twinlog.model.offsets import TopicPartition
+from twinlog.operations.mirror_result import MirrorResult
+
+VALUE = "x" * 1_000
+RECORDS = 4_000
+SLOW_MB = 0.5
+"""Some eight seconds for the records: long enough to do something in between."""
+PARTITIONS = 6
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    with start([KafkaSpec("three", brokers=3)], tmp_path_factory.mktemp("three")) as clusters:
+        yield clusters["three"]
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"orders-{uuid.uuid4().hex[:8]}"
+
+
+def filled(source: str, target: str, folder: Path, topic: str, replicas: int, **settings: object) -> Twins:
+    flow = twins(source, target, folder, (topic,), throttle=SLOW_MB, transaction_seconds=1, **settings)
+    create_topic(source, topic, PARTITIONS, {}, replicas)
+    for partition in range(PARTITIONS):
+        values = [f"{number} {VALUE}" for number in range(RECORDS // PARTITIONS)]
+        fill(source, topic, values, partition, batch_num_messages=10)
+    return flow
+
+
+def while_it_runs(flow: Twins, topic: str, act: Callable[[], None]) -> MirrorResult:
+    """Do something once a run has copied its first records."""
+    admin = AdminClient({"bootstrap.servers": flow.target_servers})
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: flow.mirror(tasks=1))
+        await_condition(lambda: running.done() or flow.twin(topic) in admin.list_topics(timeout=10).topics, "a twin")
+        await_condition(lambda: running.done() or any(flow.read_target(topic).values()), "a first commit")
+        assert not running.done()
+        act()
+        return running.result()
+
+
+def assert_complete(flow: Twins, topic: str, result: MirrorResult) -> None:
+    """All of it by now, or with the next run; never a record lost, doubled or out of order."""
+    assert result.findings == ()
+    flow = flow.with_settings(throttle=None)
+    assert flow.mirror().failures == []
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def restarted(cluster: KafkaCluster, number: int) -> Callable[[], None]:
+    def act() -> None:
+        cluster.kill_broker(number)
+        cluster.restart_broker(number)
+
+    return act
+
+
+def test_a_source_broker_is_killed_and_restarted(
+    three: KafkaCluster, kafka_pair: KafkaClusters, tmp_path: Path, topic: str
+) -> None:
+    flow = filled(three.bootstrap_servers, kafka_pair["lon"].bootstrap_servers, tmp_path, topic, 3)
+    result = while_it_runs(flow, topic, restarted(three, 1))
+    assert {report.outcome for report in result.lanes} == {Outcome.DONE}
+    assert_complete(flow, topic, result)
+
+
+def test_a_target_broker_is_killed_and_restarted(
+    three: KafkaCluster, kafka_pair: KafkaClusters, tmp_path: Path, topic: str
+) -> None:
+    settings = {"replication_factor": 3, "journal_topic_replication_factor": 3}
+    source = kafka_pair["nyc"].bootstrap_servers
+    flow = filled(source, three.bootstrap_servers, tmp_path, topic, 1, **settings)
+    result = while_it_runs(flow, topic, restarted(three, 2))
+    assert_complete(flow, topic, result)
+
+
+def test_a_target_broker_hangs_for_longer_than_a_request_may_take(
+    three: KafkaCluster, kafka_pair: KafkaClusters, tmp_path: Path, topic: str
+) -> None:
+    settings = {"replication_factor": 3, "journal_topic_replication_factor": 3}
+    source = kafka_pair["nyc"].bootstrap_servers
+    flow = filled(source, three.bootstrap_servers, tmp_path, topic, 1, **settings)
+    flow = flow.with_settings(overrides={"producer.request.timeout.ms": "1500"})
+
+    def hang() -> None:
+        three.pause_broker(0)
+        try:
+            # Its followers take over once its session has ended, and copying goes on without it.
+            before = sum(map(len, flow.read_target(topic).values()))
+            await_condition(
+                lambda: sum(map(len, flow.read_target(topic).values())) > before, "copying goes on", timeout_s=60
+            )
+        finally:
+            three.resume_broker(0)
+
+    result = while_it_runs(flow, topic, hang)
+    assert_complete(flow, topic, result)
+
+
+def test_the_source_lost_copied_records_in_an_unclean_election(
+    three: KafkaCluster, kafka_pair: KafkaClusters, tmp_path: Path, topic: str
+) -> None:
+    """The last test of the module: it leaves brokers behind that were killed."""
+    flow = twins(three.bootstrap_servers, kafka_pair["lon"].bootstrap_servers, tmp_path, (topic,))
+    unclean = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+    create_topic(three.bootstrap_servers, topic, 1, unclean, replicas=2)
+    fill(three.bootstrap_servers, topic, range(10))
+    leader, follower = replicas_of(three, topic)
+    three.stop_broker(follower)
+    fill(three.bootstrap_servers, topic, range(10, 20))
+    assert flow.mirror().recorded.records == 20
+    # Two of three controllers are needed to elect anyone: the follower is back before anybody is asked.
+    three.kill_broker(leader)
+    three.restart_broker(follower)
+    await_condition(lambda: replicas_of(three, topic)[0] == follower, "the follower leads", timeout_s=60)
+    # Longer than what was copied, so that the log's length alone does not tell.
+    fill(three.bootstrap_servers, topic, [f"new {number}" for number in range(30)])
+
+    result = flow.mirror()
+
+    (finding,) = result.findings
+    assert (finding.kind, finding.partition) == (FindingKind.TRUNCATED, TopicPartition(topic, 0))
+    assert "before the position 20" in finding.message
+    assert result.recorded.records == 0
+    assert [record.value for record in flow.read_target(topic)[0]] == [str(number).encode() for number in range(20)]
+
+
+def replicas_of(cluster: KafkaCluster, topic: str) -> tuple[int, int]:
+    """The leader, and the other replica."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    partition = admin.list_topics(topic, timeout=10).topics[topic].partitions[0]
+    (other,) = set(partition.replicas) - {partition.leader}
+    return partition.leader, other

@@ -1,0 +1,259 @@
+"""What can go wrong with a topic or a partition is named in the run's result, and the rest of the flow goes on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from local.kafka import SASL_SSL, KafkaCluster, KafkaClusters, KafkaSpec, start
+from support.mirroring import Twins, create_topic, twins
+from support.source_logs import delete_records, delete_topic, fill, read_messages, recreate, transactional
+from support.waiting import await_condition
+from twinlog.cluster.copier import Outcome
+from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.lanes import lane_of, state_transactional_id, transactional_id
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.topology import Cluster
+from twinlog.operations.mirror_result import MirrorResult
+
+USER = "mirror"
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"orders-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+    """A flow for `topic` and `topic`.other, each of one partition."""
+    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+    flow = twins(source, target, tmp_path, (topic, f"{topic}.other"))
+    flow.create(topic)
+    flow.create(f"{topic}.other")
+    return flow
+
+
+def only(result: MirrorResult) -> Finding:
+    (finding,) = result.findings
+    return finding
+
+
+def values(records: dict[int, list], partition: int = 0) -> list[str]:
+    return [record.value.decode() for record in records[partition]]
+
+
+class TestSource:
+    @pytest.mark.parametrize("decision", ["continue", "stop"])
+    def test_retention_overtook_the_position(self, flow: Twins, topic: str, decision: str) -> None:
+        flow = flow.with_settings(on_expired=decision)
+        fill(flow.source_servers, topic, range(10))
+        assert flow.mirror().failures == []
+        fill(flow.source_servers, topic, range(10, 20))
+        delete_records(flow.source_servers, topic, 16)
+        fill(flow.source_servers, f"{topic}.other", range(3))
+
+        result = flow.mirror()
+
+        finding = only(result)
+        assert (finding.kind, finding.partition, finding.offset) == (FindingKind.EXPIRED, TopicPartition(topic, 0), 10)
+        assert "offsets 10 to 15 were removed by retention before they were copied" in finding.message
+        went_on = decision == "continue"
+        assert result.recorded.gaps == ({"expired": 6} if went_on else {})
+        copied = [*range(10), *range(16, 20)] if went_on else range(10)
+        assert values(flow.read_target(topic)) == [str(number) for number in copied]
+        assert values(flow.read_target(f"{topic}.other")) == ["0", "1", "2"]
+
+    def test_everything_expired_and_nothing_follows(self, flow: Twins, topic: str) -> None:
+        fill(flow.source_servers, topic, range(4))
+        flow.mirror()
+        fill(flow.source_servers, topic, range(4))
+        delete_records(flow.source_servers, topic, 8)
+        first, again = flow.mirror(), flow.mirror()
+        assert (only(first).kind, first.recorded.gaps) == (FindingKind.EXPIRED, {"expired": 4})
+        assert again.findings == ()
+
+    @pytest.mark.parametrize("count", [3, 10, 20], ids=["shorter", "equal", "longer"])
+    def test_deleted_and_created_again(self, flow: Twins, topic: str, count: int) -> None:
+        fill(flow.source_servers, topic, range(10))
+        flow.mirror()
+        recreate(flow.source_servers, topic)
+        fill(flow.source_servers, topic, [f"new {number}" for number in range(count)])
+
+        result, again = flow.mirror(), flow.mirror()
+
+        assert only(result).kind is FindingKind.RECREATED
+        assert "deleted and created again; the position 10 belonged to the earlier one" in only(result).message
+        assert again.findings == ()
+        old, new = [str(number) for number in range(10)], [f"new {number}" for number in range(count)]
+        assert values(flow.read_target(topic)) == old + new
+
+    def test_an_open_transaction_holds_records_back(self, flow: Twins, topic: str) -> None:
+        fill(flow.source_servers, topic, range(5))
+        writer = transactional(flow.source_servers)
+        writer.begin_transaction()
+        writer.produce(topic, "undecided")
+        writer.flush(30)
+        fill(flow.source_servers, topic, ["behind"])
+
+        held = flow.mirror()
+        writer.commit_transaction(30)
+        # The coordinator answers before it has written its markers.
+        await_condition(lambda: len(list(read_messages(flow.source_servers, topic))) == 7, "the markers are there")
+        free = flow.mirror()
+
+        finding = only(held)
+        assert (finding.kind, finding.offset) == (FindingKind.HELD_BACK, 5)
+        assert "transactional id app-" in finding.message
+        assert held.failures == []
+        assert (held.recorded.records, free.recorded.records, free.findings) == (5, 2, ())
+
+
+class TestTarget:
+    def test_a_record_larger_than_the_target_accepts(self, flow: Twins, topic: str) -> None:
+        create_topic(flow.target_servers, flow.twin(topic), 1, {"max.message.bytes": "10000"})
+        fill(flow.source_servers, topic, ["small"])
+        fill(flow.source_servers, topic, ["x" * 20_000, "behind it"])
+        fill(flow.source_servers, f"{topic}.other", range(3))
+
+        result = flow.mirror()
+
+        finding = only(result)
+        assert (finding.kind, finding.partition, finding.offset) == (FindingKind.TOO_LARGE, TopicPartition(topic, 0), 1)
+        assert "offset 1: this record alone" in finding.message
+        assert "the target accepts 10000" in finding.message
+        assert values(flow.read_target(topic)) == ["small"]
+        assert values(flow.read_target(f"{topic}.other")) == ["0", "1", "2"]
+
+    def test_a_twin_that_is_gone_is_filled_from_the_beginning(self, flow: Twins, topic: str) -> None:
+        fill(flow.source_servers, topic, range(10))
+        flow.mirror()
+        delete_topic(flow.target_servers, flow.twin(topic))
+        fill(flow.source_servers, topic, range(10, 12))
+        assert flow.mirror().recorded.records == 12
+        recreate(flow.target_servers, flow.twin(topic))
+        assert flow.mirror().recorded.records == 12
+        assert flow.read_target(topic) == flow.read_source(topic)
+
+    def test_a_twin_with_fewer_partitions_is_grown(self, kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> None:
+        source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+        flow = twins(source, target, tmp_path, (topic,))
+        flow.create(topic, partitions=3)
+        create_topic(target, flow.twin(topic), 1, {})
+        for partition in range(3):
+            fill(source, topic, range(5), partition)
+        assert flow.mirror().findings == ()
+        assert flow.read_target(topic) == flow.read_source(topic)
+
+    def test_somebody_else_writes_to_the_twin(self, flow: Twins, topic: str) -> None:
+        fill(flow.source_servers, topic, range(10))
+        fill(flow.source_servers, f"{topic}.other", range(10))
+        flow.mirror()
+        fill(flow.target_servers, flow.twin(topic), ["foreign"] * 3)
+        aborted = transactional(flow.target_servers)
+        aborted.begin_transaction()
+        aborted.produce(flow.twin(f"{topic}.other"), "no reader sees it")
+        aborted.flush(30)
+        aborted.abort_transaction(30)
+        for name in (topic, f"{topic}.other"):
+            fill(flow.source_servers, name, range(10, 20))
+
+        result, again = flow.mirror(), flow.mirror()
+
+        finding = only(result)
+        assert (finding.kind, finding.partition, finding.offset) == (FindingKind.FOREIGN, TopicPartition(topic, 0), 11)
+        assert "holds 3 records between offsets 11 and 13 that somebody else wrote" in finding.message
+        assert again.findings == ()
+        assert values(flow.read_target(topic)) == [*map(str, range(10)), *["foreign"] * 3, *map(str, range(10, 20))]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A cluster that allows nothing to USER but what a test grants."""
+    spec = KafkaSpec("guarded", tls=True, plain={USER: "a word"}, authorizer=True)
+    with start([spec], tmp_path_factory.mktemp("guarded")) as clusters:
+        yield clusters["guarded"]
+
+
+def grant(
+    cluster: KafkaCluster, kind: ResourceType, name: str, *operations: AclOperation, prefix: bool = False
+) -> None:
+    pattern = ResourcePatternType.PREFIXED if prefix else ResourcePatternType.LITERAL
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    bindings = [
+        AclBinding(kind, name, pattern, f"User:{USER}", "*", operation, AclPermissionType.ALLOW)
+        for operation in operations
+    ]
+    for future in admin.create_acls(bindings).values():
+        future.result()
+
+
+def as_user(flow: Twins, side: str, cluster: KafkaCluster) -> Twins:
+    """The flow with the `side` reached as USER through the guarded listener."""
+    alias = getattr(flow.flow, side)
+    settings = dict(cluster.client_settings(SASL_SSL, USER))
+    reached = Cluster(alias, settings.pop("bootstrap.servers"), settings=settings)
+    return replace(flow, topology=replace(flow.topology, clusters={**flow.topology.clusters, alias: reached}))
+
+
+class TestPermissions:
+    def test_transactions_are_not_allowed_to_one_lane(
+        self, kafka_pair: KafkaClusters, guarded: KafkaCluster, tmp_path: Path, topic: str
+    ) -> None:
+        source = kafka_pair["nyc"].bootstrap_servers
+        flow = as_user(twins(source, guarded.bootstrap_servers, tmp_path, (topic,)), "target", guarded)
+        flow.create(topic, partitions=2)
+        for partition in range(2):
+            fill(source, topic, range(5), partition)
+        name = flow.flow.name
+        grant(guarded, ResourceType.BROKER, "kafka-cluster", AclOperation.CREATE, AclOperation.DESCRIBE)
+        for prefix in ("twinlog.", f"{flow.flow.source}."):
+            operations = (AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE_CONFIGS)
+            grant(guarded, ResourceType.TOPIC, prefix, *operations, prefix=True)
+        grant(guarded, ResourceType.GROUP, "twinlog", AclOperation.READ, prefix=True)
+        for allowed in (state_transactional_id(name), transactional_id(name, 0)):
+            grant(guarded, ResourceType.TRANSACTIONAL_ID, allowed, AclOperation.WRITE, AclOperation.DESCRIBE)
+
+        result = flow.mirror()
+
+        outcomes = {report.lane: report.outcome for report in result.lanes}
+        assert outcomes == {0: Outcome.DONE, 1: Outcome.FAILED}
+        (failure,) = result.failures
+        assert "not allowed to write in transactions" in failure
+        assert (
+            f"grant the flow's principal Describe and Write on transactional id {transactional_id(name, 1)}" in failure
+        )
+        copied = {number: values(flow.read_target(topic), number) for number in range(2)}
+        by_lane = {lane_of(TopicPartition(flow.twin(topic), number), 2): copied[number] for number in range(2)}
+        assert by_lane == {0: ["0", "1", "2", "3", "4"], 1: []}
+
+    def test_reading_one_topic_is_not_allowed(
+        self, kafka_pair: KafkaClusters, guarded: KafkaCluster, tmp_path: Path, topic: str
+    ) -> None:
+        target = kafka_pair["lon"].bootstrap_servers
+        flow = twins(guarded.bootstrap_servers, target, tmp_path, (topic, f"{topic}.other"))
+        flow = as_user(flow, "source", guarded)
+        for name in (topic, f"{topic}.other"):
+            flow.create(name)
+            fill(guarded.bootstrap_servers, name, range(5))
+            grant(guarded, ResourceType.TOPIC, name, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+        grant(guarded, ResourceType.TOPIC, f"{topic}.other", AclOperation.READ)
+
+        result = flow.mirror()
+
+        finding = only(result)
+        assert (finding.kind, finding.partition) == (FindingKind.NOT_ALLOWED, TopicPartition(topic, 0))
+        assert f"grant the flow's principal Read on topic {topic}" in finding.message
+        assert values(flow.read_target(f"{topic}.other")) == ["0", "1", "2", "3", "4"]

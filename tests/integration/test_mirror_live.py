@@ -1,0 +1,129 @@
+"""A run under way heeds what people do to its flow, and brokers that slow it down."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from kafka.protocol.admin import AlterClientQuotasRequest
+
+from local.kafka import KafkaClusters
+from support.mirroring import Twins, twins
+from support.source_logs import fill
+from support.waiting import await_condition
+from twinlog.cluster.copier import Outcome
+from twinlog.cluster.flow_store import FlowStore
+from twinlog.model.flow_state import FlowRecord, State
+from twinlog.model.lanes import state_topic
+from twinlog.operations.mirror import Limits
+from twinlog.operations.mirror_result import MirrorResult
+
+VALUE = "x" * 1_000
+RECORDS = 2_000
+SLOW_MB = 0.1
+"""At this rate the records take 20 seconds; a test that lasts so long has failed."""
+SOON_S = 12.0
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"orders-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+    flow = twins(source, target, tmp_path, (topic,), throttle=SLOW_MB, transaction_seconds=1)
+    flow.create(topic, partitions=2)
+    for partition in range(2):
+        fill(source, topic, [f"{number} {VALUE}" for number in range(RECORDS // 2)], partition, batch_num_messages=10)
+    return flow
+
+
+def change(flow: Twins, decide: Callable[[FlowRecord], FlowRecord]) -> None:
+    """Change the flow's record as the command line or the page would."""
+    with flow.ends().target.raw() as target:
+        store = FlowStore(target, flow.flow.name, state_topic(flow.flow.source, flow.flow.target))
+        target.run(store.change(decide))
+
+
+def copied(flow: Twins, topic: str) -> int:
+    return sum(map(len, flow.read_target(topic).values()))
+
+
+def while_it_runs(flow: Twins, topic: str, act: Callable[[], None]) -> tuple[MirrorResult, float]:
+    """Do something once a run has copied its first records; its result, and the seconds it took from there."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: flow.mirror(tasks=1))
+        await_condition(lambda: running.done() or (_exists(flow, topic) and copied(flow, topic) > 0), "a first commit")
+        act()
+        started = time.monotonic()
+        return running.result(), time.monotonic() - started
+
+
+def _exists(flow: Twins, topic: str) -> bool:
+    with flow.ends().target.raw() as target:
+        return target.run(target.metadata([flow.twin(topic)])).topics[flow.twin(topic)].error is None
+
+
+def test_the_throttle_holds(flow: Twins, topic: str) -> None:
+    result = flow.mirror(limits=Limits(max_seconds=4))
+    (figures,) = [report.figures for report in result.lanes if report.figures.records]  # both in one lane or two
+    assert figures.throttled_s > 2
+    assert result.recorded.bytes < SLOW_MB * 1e6 * (result.seconds + 1)
+
+
+def test_the_throttle_is_lifted_while_it_runs(flow: Twins, topic: str) -> None:
+    result, seconds = while_it_runs(
+        flow, topic, lambda: change(flow, lambda record: replace(record, throttle_bytes_per_s=0))
+    )
+    assert result.failures == []
+    assert seconds < SOON_S
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def test_a_flow_that_is_paused_is_drained(flow: Twins, topic: str) -> None:
+    name = flow.flow.name
+    result, seconds = while_it_runs(
+        flow, topic, lambda: change(flow, lambda record: record.moved_to(State.PAUSED, name))
+    )
+    assert {(report.outcome, report.reason) for report in result.lanes} == {(Outcome.STOPPED, f"{name} is paused")}
+    assert seconds < SOON_S
+    assert result.recorded.records == copied(flow, topic) < RECORDS
+    assert flow.mirror().skipped == f"{name} is paused; nothing was copied"
+    change(flow, lambda record: record.moved_to(State.ACTIVE, name))
+    assert flow.with_settings(throttle=None).mirror().failures == []
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def test_a_brokers_quota_slows_a_run_and_does_not_fail_it(flow: Twins, topic: str) -> None:
+    flow = flow.with_settings(throttle=None)
+    client_id = f"limited-{topic}"
+    flow = flow.with_settings(overrides={"producer.client.id": client_id, "consumer.client.id": client_id})
+    for side, quota in (("source", "consumer_byte_rate"), ("target", "producer_byte_rate")):
+        set_quota(flow, side, client_id, quota, 1_000_000.0)
+    result = flow.mirror(tasks=1)
+    assert result.failures == []
+    assert {report.outcome for report in result.lanes} == {Outcome.DONE}
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def set_quota(flow: Twins, side: str, client_id: str, quota: str, rate: float) -> None:
+    entry = AlterClientQuotasRequest.EntryData
+    request = AlterClientQuotasRequest(
+        entries=[
+            entry(
+                entity=[entry.EntityData(entity_type="client-id", entity_name=client_id)],
+                ops=[entry.OpData(key=quota, value=rate, remove=False)],
+            )
+        ],
+        validate_only=False,
+    )
+    with getattr(flow.ends(), side).raw() as client:
+        answer = client.send(request)
+    assert [one.error_code for one in answer.entries] == [0]
