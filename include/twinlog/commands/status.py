@@ -31,6 +31,9 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     wanted = None if asked.flow is None else [asked.flow]
     found = status(topology, functools.partial(flow_access, topology), wanted, asked.timeout)
     console.result(_lines(found), found.to_json())
+    for flow in found.flows:
+        if flow.problem is not None:
+            console.note(f"twinlog: {flow.flow}: {flow.problem}")
     for message in sorted({side.error for side in found.sides if side.error is not None}):
         console.note(f"twinlog: {message}")
     return found.exit_code
@@ -40,12 +43,33 @@ def _lines(found: Status) -> Iterator[str]:
     if not found.flows:
         yield "no flow is enabled"
         return
-    rows = [["FLOW", "STATE", "TO MIRROR", "SOURCE", "TARGET"]]
+    rows = [["FLOW", "STATE", "TO MIRROR", "BEHIND", "LAST RUN", "SOURCE", "TARGET"]]
     rows += [
-        [flow.flow, flow.state, _amount(flow.topics, flow.partitions), _side(flow.source), _side(flow.target)]
+        [
+            flow.flow,
+            flow.state,
+            _amount(flow.topics, flow.partitions),
+            _behind(flow.lag_records, flow.lag_seconds),
+            flow.last_run or "none",
+            _side(flow.source),
+            _side(flow.target),
+        ]
         for flow in found.flows
     ]
     yield from table(rows)
+    late = [(flow.flow, topic) for flow in found.flows for topic in flow.lag if topic.records]
+    if late:
+        yield ""
+        rows = [["FLOW", "TOPIC", "BEHIND"]]
+        yield from table(rows + [[flow, topic.topic, _behind(topic.records, topic.seconds)] for flow, topic in late])
+
+
+def _behind(records: int | None, seconds: float | None) -> str:
+    if records is None:
+        return "unknown"
+    if not records:
+        return "nothing"
+    return f"{records:,} records, " + ("unknown age" if seconds is None else f"{seconds:,.1f} s")
 
 
 def _side(side: SideStatus) -> str:

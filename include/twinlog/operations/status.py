@@ -1,4 +1,4 @@
-"""What can be said of each flow right now: are both its clusters there, and what would it mirror.
+"""What can be said of each flow right now: are both its clusters there, what does it mirror, and how far behind is it.
 
 All clusters are asked at once, each once however many flows share it, and the answer comes within the time-out. A
 cluster that cannot be reached is part of the result and hides nothing of the others.
@@ -10,16 +10,20 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.secrets import mask
 from twinlog.errors import ClusterUnreachableError, TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.ledger.store import Ledger
+from twinlog.model.lanes import state_topic
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.lag import TopicLag, measure
 
 DEFAULT_TIMEOUT_S = 15.0
 _GRACE_S = 1.0
@@ -55,6 +59,10 @@ class FlowStatus:
     partitions: int | None = None
     lag_records: int | None = None
     lag_seconds: float | None = None
+    lag: tuple[TopicLag, ...] = ()
+    """The same a topic."""
+    problem: str | None = None
+    """Why the state or the lag could not be read although both clusters were reached."""
     last_run: str | None = None
     groups_ready: int | None = None
     groups_not_ready: int | None = None
@@ -123,9 +131,15 @@ def status(
         way = ways[flow.name, side]
         return reached[way] if isinstance(way, ClusterAccess) else _Reached(error=way)
 
-    return Status(
-        tuple(_row(flow, result(flow, "source"), result(flow, "target"), selections[flow.name]) for flow in chosen)
-    )
+    rows = []
+    for flow in chosen:
+        source, target = result(flow, "source"), result(flow, "target")
+        row = _row(flow, source, target, selections[flow.name])
+        # A flow that has never run has no state topic yet, and nothing more can be said of it.
+        if source.metadata and target.metadata and state_topic(flow.source, flow.target) in target.metadata.topics:
+            row = _look_closer(row, topology, flow, accesses, _taken(source.metadata, selections[flow.name]))
+        rows.append(row)
+    return Status(tuple(rows))
 
 
 def _selection(topology: Topology, flow: Flow) -> TopicSelection:
@@ -179,9 +193,7 @@ def _ask(access: ClusterAccess, timeout_s: float) -> _Reached:
 
 def _row(flow: Flow, source: _Reached, target: _Reached, selection: TopicSelection) -> FlowStatus:
     sides = _side(flow.source, source), _side(flow.target, target)
-    taken: list[Topic] | None = None
-    if source.metadata is not None:
-        taken = [topic for topic in source.metadata.topics.values() if selection.left_out(topic.name) is None]
+    taken = None if source.metadata is None else _taken(source.metadata, selection)
     return FlowStatus(
         flow=flow.name,
         state=_state(flow, sides),
@@ -189,6 +201,32 @@ def _row(flow: Flow, source: _Reached, target: _Reached, selection: TopicSelecti
         target=sides[1],
         topics=None if taken is None else len(taken),
         partitions=None if taken is None else sum(len(topic.partitions) for topic in taken),
+    )
+
+
+def _taken(source: ClusterMetadata, selection: TopicSelection) -> list[Topic]:
+    return [topic for topic in source.topics.values() if selection.left_out(topic.name) is None]
+
+
+def _look_closer(
+    row: FlowStatus, topology: Topology, flow: Flow, accesses: AccessFor, taken: list[Topic]
+) -> FlowStatus:
+    """The row with the flow's state, its lag and its last run."""
+    kept = state_topic(flow.source, flow.target)
+    try:
+        with accesses(flow, "target").raw() as there, accesses(flow, "source").raw(beside=there) as here:
+            record = there.run(FlowStore(there, flow.name, kept).read())
+            lag = there.run(measure(here, there, flow, naming_of(flow), taken))
+        last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
+    except TwinlogError as error:
+        return replace(row, problem=mask(str(error)))
+    return replace(
+        row,
+        state=str(record.state) if flow.enabled else row.state,
+        lag_records=lag.records,
+        lag_seconds=None if lag.seconds is None else round(lag.seconds, 3),
+        lag=lag.topics,
+        last_run=last_run,
     )
 
 
