@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -131,9 +132,10 @@ def test_a_broker_that_cannot_start_is_reported_with_its_log_and_takes_the_other
     assert not pids_with(str(tmp_path))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_command_leaves_no_broker_behind(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_the_command_leaves_no_broker_behind(tmp_path: Path, number: signal.Signals, exit_code: int) -> None:
     command = [sys.executable, "-m", "local.kafka", "nyc", f"--folder={tmp_path}", "--property=num.io.threads=1"]
+    command += ["--scram=alice", "--plain=bob"]
     environ = {**os.environ, "PYTHONPATH": str(INCLUDE)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as launcher:
         assert launcher.stdout is not None
@@ -144,7 +146,11 @@ def test_the_command_leaves_no_broker_behind(tmp_path: Path, number: signal.Sign
                 break
         assert said[:2] == [f"kafka nyc: formatting {tmp_path}/nyc", "kafka nyc: starting 1 broker"]
         assert pids_with(f"{tmp_path}/nyc/broker-0/server.properties")
+        for user in ("alice", "bob"):
+            login = tmp_path / "nyc" / f"{user}.properties"
+            assert f"kafka nyc: user {user} comes in with {login}" in said
+            assert stat.S_IMODE(login.stat().st_mode) == 0o600
         launcher.send_signal(number)
         launcher.wait(60)
-    assert launcher.returncode == (143 if number == signal.SIGTERM else -signal.SIGKILL)
+    assert launcher.returncode == exit_code
     await_condition(lambda: not pids_with(str(tmp_path)), "no broker is left")

@@ -1,8 +1,14 @@
-"""`python -m local.kafka nyc lon`: local clusters until Ctrl-C."""
+"""`python -m local.kafka nyc lon`: local clusters until Ctrl-C.
+
+Passwords are made here and written to files that only their owner can read, a client's properties for each user: one
+given on the command line could be read by everyone on the machine.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
+import secrets
 import signal
 import sys
 import tempfile
@@ -10,9 +16,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from local.certificates import write_private
 from local.errors import LocalError
-from local.kafka.cluster import start
-from local.kafka.spec import KafkaSpec
+from local.kafka import properties
+from local.kafka.cluster import KafkaCluster, start
+from local.kafka.spec import SASL_SSL, KafkaSpec
 from local.processes import termination_as_exit
 
 
@@ -26,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for cluster in clusters.values():
                 for listener, servers in cluster.listeners.items():
                     print(f"kafka {cluster.name}: {listener} {servers}")
+                for user, file in _write_logins(cluster):
+                    print(f"kafka {cluster.name}: user {user} comes in with {file}")
             print("kafka: running until Ctrl-C", flush=True)
             signal.pause()
     except LocalError as error:
@@ -55,18 +65,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scram",
         action="append",
-        type=_pair,
+        type=_user,
         default=[],
-        metavar="USER=PASSWORD",
-        help="add a SASL_SSL listener with this SCRAM-SHA-512 user",
+        metavar="USER",
+        help="add a SASL_SSL listener with this SCRAM-SHA-512 user, and write its client properties",
     )
     parser.add_argument(
         "--plain",
         action="append",
-        type=_pair,
+        type=_user,
         default=[],
-        metavar="USER=PASSWORD",
-        help="add a SASL_SSL listener with this SASL PLAIN user",
+        metavar="USER",
+        help="add a SASL_SSL listener with this SASL PLAIN user, and write its client properties",
     )
     parser.add_argument("--authorizer", action="store_true", help="deny all but `admin` and the PLAINTEXT listener")
     parser.add_argument(
@@ -80,6 +90,22 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator or not key:
         raise argparse.ArgumentTypeError("expected NAME=VALUE")
     return key, value
+
+
+def _user(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
+        raise argparse.ArgumentTypeError(
+            "expected a user's name, of letters, digits, '-' and '_'; its password is made"
+        )
+    return text
+
+
+def _write_logins(cluster: KafkaCluster) -> list[tuple[str, Path]]:
+    logins = [(user, cluster.folder / f"{user}.properties") for user in (*cluster.spec.scram, *cluster.spec.plain)]
+    for user, file in logins:
+        settings = cluster.client_settings(SASL_SSL, user)
+        write_private(file, properties.as_file(settings).encode("latin-1"))
+    return logins
 
 
 def _specs(options: argparse.Namespace) -> list[KafkaSpec]:
@@ -97,8 +123,8 @@ def _specs(options: argparse.Namespace) -> list[KafkaSpec]:
                 ports=None if port is None else range(port, port + brokers),
                 tls=options.tls,
                 client_certificates=options.client_certificates,
-                scram=dict(options.scram),
-                plain=dict(options.plain),
+                scram={user: secrets.token_urlsafe(12) for user in options.scram},
+                plain={user: secrets.token_urlsafe(12) for user in options.plain},
                 authorizer=options.authorizer,
                 properties=dict(options.property),
             )

@@ -1,7 +1,8 @@
 """Starts local Kafka clusters, all at once, and stops them together.
 
-After `start` every broker of every cluster has answered; after `stop`, the end of the `with`, or the end of
-this process in any way, none is running. Where one fails to start, all are stopped before the error goes out.
+After `start` every broker of every cluster has answered and lets its users in; after `stop`, the end of the `with`,
+or the end of this process in any way, none is running. Where one fails to start, all are stopped before the error
+goes out.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from types import TracebackType
 
 from local import certificates, kafka_jars, ports, preconditions, processes
 from local.errors import StartError
-from local.kafka import properties
+from local.kafka import properties, users
 from local.kafka.node import Java, Node
 from local.kafka.readiness import BrokerProbe
-from local.kafka.spec import PLAINTEXT, KafkaSpec
+from local.kafka.spec import PLAINTEXT, SASL_SSL, KafkaSpec
 
 Report = Callable[[str], None]
 
@@ -40,8 +41,11 @@ class KafkaCluster:
     def _node(self, number: int, java: Java) -> Node:
         folder = self.folder / f"broker-{number}"
         settings = properties.broker(self.spec, number, self._ports, folder / "data", self._certificates)
-        probe = BrokerProbe(number, self._ports[number].listeners[PLAINTEXT], self.spec.brokers)
+        probe = BrokerProbe(number, {"bootstrap.servers": self._address(number, PLAINTEXT)}, self.spec.brokers)
         return Node(f"broker {number} of {self.name}", folder, settings, probe, java)
+
+    def _address(self, number: int, listener: str) -> str:
+        return f"{ports.HOST}:{self._ports[number].listeners[listener]}"
 
     @property
     def bootstrap_servers(self) -> str:
@@ -60,6 +64,19 @@ class KafkaCluster:
     def await_ready(self, timeout_s: float = _START_TIMEOUT_S) -> None:
         for node in self.nodes:
             node.await_ready(timeout_s)
+
+    def create_users(self) -> None:
+        """Makes the SCRAM users of a cluster that is ready, and waits until every broker lets them in."""
+        if not self.spec.scram or self._certificates is None:
+            return
+        users.create_scram_users(self.bootstrap_servers, self.spec.scram)
+        # All came in one change, so a broker that knows one of them knows all.
+        user, password = next(iter(self.spec.scram.items()))
+        login = users.login_settings(user, password, self._certificates.authority)
+        for number, node in enumerate(self.nodes):
+            settings = {"bootstrap.servers": self._address(number, SASL_SSL), **login}
+            probe = BrokerProbe(number, settings, self.spec.brokers)
+            processes.await_ready(node.process, probe.answers, _START_TIMEOUT_S)
 
     def kill_broker(self, number: int) -> None:
         """SIGKILL: nothing is flushed and nobody is told."""
@@ -137,6 +154,7 @@ def start(specs: Sequence[KafkaSpec], folder: Path, report: Report = print, jars
                 node.start()
         for cluster in clusters:
             cluster.await_ready()
+            cluster.create_users()
             report(f"kafka {cluster.name}: ready at {cluster.bootstrap_servers}")
     except BaseException:
         started.stop()
@@ -161,7 +179,7 @@ def _format(clusters: Sequence[KafkaCluster], report: Report) -> None:
         for cluster in clusters:
             report(f"kafka {cluster.name}: formatting {cluster.folder}")
             cluster_id = _cluster_id(cluster.folder)
-            running += [node.format(cluster_id, cluster.spec.scram) for node in cluster.nodes]
+            running += [node.format(cluster_id) for node in cluster.nodes]
         for process in running:
             if not process.wait(_START_TIMEOUT_S) or process.exit_code != 0:
                 raise StartError(f"{process.name} failed; the last lines of {process.log}:\n{process.last_lines()}")

@@ -62,19 +62,14 @@ class Node:
     def running(self) -> bool:
         return self._process is not None and self._process.running
 
-    def format(self, cluster_id: str, scram: Mapping[str, str]) -> Process:
+    def format(self, cluster_id: str) -> Process:
         """Begins to prepare the data folder; an already formatted one stays as it is."""
-        users = [
-            f"--add-scram={properties.SCRAM_MECHANISM}=[name={user},password={password}]"
-            for user, password in scram.items()
-        ]
         command = self._java.run(
             "kafka.tools.StorageTool",
             "format",
             f"--config={self._properties}",
             f"--cluster-id={cluster_id}",
             "--ignore-formatted",
-            *users,
         )
         return self._run(f"formatting {self.name}", command)
 

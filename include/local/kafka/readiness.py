@@ -1,23 +1,24 @@
 """When a local cluster is ready: every broker itself answers, and knows all the others and a controller.
 
-An open port says nothing: a broker listens before it has caught up with the cluster's metadata.
+An open port says nothing: a broker listens before it has caught up with the cluster's metadata. Nor does one broker
+speak for the others: a user that was just made is known to each of them in its own time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-
-from local.ports import HOST
 
 _ASK_S = 3.0
 
 
 class BrokerProbe:
-    """Asks one broker, through its PLAINTEXT listener, what it knows of its cluster."""
+    """Asks one broker, through one of its listeners, what it knows of its cluster."""
 
-    def __init__(self, node: int, port: int, expected: int) -> None:
+    def __init__(self, node: int, settings: Mapping[str, str], expected: int) -> None:
+        """`settings` are librdkafka's, and name this broker alone."""
         self._node = node
-        self._address = f"{HOST}:{port}"
+        self._settings = dict(settings)
         self._expected = set(range(expected))
 
     def answers(self) -> bool:
@@ -39,7 +40,7 @@ class BrokerProbe:
 
         return AdminClient(
             {
-                "bootstrap.servers": self._address,
+                **self._settings,
                 "reconnect.backoff.max.ms": 200,
                 # Refused connections are what is expected here, not news for standard error.
                 "log_level": 0,

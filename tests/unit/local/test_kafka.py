@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from local.certificates import Certificates
-from local.errors import PreconditionError
+from local.errors import PreconditionError, StartError
 from local.kafka import KafkaSpec, properties, start
 from local.kafka import __main__ as command
 from local.kafka.properties import NodePorts
@@ -73,6 +74,28 @@ def test_an_old_java_is_refused(tmp_path: Path, jars: Path, monkeypatch: pytest.
 def test_missing_jars_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PreconditionError, match="run `make setup`"):
         start([KafkaSpec("nyc")], tmp_path, jars=tmp_path / "none")
+
+
+# Stands in for Java: notes what it was told, formats, and does not start a broker.
+NOTING_JAVA = """#!/bin/sh
+echo "$@" >> {notes}
+case "$*" in -version) echo 'openjdk version "17.0.1"';; *StorageTool*) ;; *) exit 1;; esac
+"""
+
+
+def test_passwords_are_on_no_command_line(tmp_path: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = tmp_path / "notes"
+    fake_command(tmp_path / "bin", "java").write_text(NOTING_JAVA.format(notes=notes))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    spec = KafkaSpec("nyc", scram={"alice": "s3cret"}, plain={"bob": "s3cret"})
+    with pytest.raises(StartError, match=r"^broker 0 of nyc ended with exit code 1 while starting"):
+        start([spec], tmp_path / "data", jars=jars)
+    told = notes.read_text()
+    assert "kafka.tools.StorageTool format" in told
+    assert "kafka.Kafka" in told
+    assert "s3cret" not in told
+    assert stat.S_IMODE((tmp_path / "data/nyc/broker-0/server.properties").stat().st_mode) == 0o600
 
 
 def three_nodes(*listeners: str) -> tuple[NodePorts, ...]:
@@ -142,6 +165,12 @@ def test_an_unknown_listener_or_user_is_refused() -> None:
 
 def test_passwords_are_not_in_the_specification_s_text() -> None:
     assert "s3cret" not in repr(KafkaSpec("lon", scram={"al": "s3cret"}, plain={"bo": "s3cret"}))
+
+
+def test_the_command_makes_passwords_and_takes_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["nyc", "--scram", "alice=s3cret"])
+    assert "expected a user's name" in capsys.readouterr().err
 
 
 def test_the_command_says_in_one_sentence_what_it_refuses(capsys: pytest.CaptureFixture[str]) -> None:
