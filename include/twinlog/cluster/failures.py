@@ -5,6 +5,8 @@ Every message names the cluster and its bootstrap servers and went through `mask
 
 from __future__ import annotations
 
+import os
+import re
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,12 +23,19 @@ _REFUSED = (
     kafka_errors.IllegalSaslStateError,
 )
 _NO_ANSWER = (
+    kafka_errors.InvalidReceiveError,
     kafka_errors.KafkaConnectionError,
     kafka_errors.KafkaTimeoutError,
     kafka_errors.RequestTimedOutError,
     kafka_errors.NodeNotReadyError,
     kafka_errors.UnknownBrokerIdError,
 )
+_SYSTEM_ERROR = re.compile(r"(\d+) E[A-Z0-9]+")
+_TIMED_OUT = re.compile(r"timed out after ([\d.]+) ms", re.IGNORECASE)
+_WORDLESS = {
+    kafka_errors.KafkaConnectionError: "the connection was lost",
+    kafka_errors.KafkaTimeoutError: "no answer before the time-out",
+}
 _ADMIN_NO_ANSWER = frozenset(
     {
         confluent_kafka.KafkaError._TRANSPORT,
@@ -67,14 +76,12 @@ class Failures:
         if tls is not None:
             return self.tls(tls.reason or str(tls))
         if isinstance(error, _REFUSED):
-            return self.refused(_words(error))
+            return self.refused(words(error))
         if isinstance(error, kafka_errors.AuthorizationError):
-            return self.not_authorized(_words(error))
-        if isinstance(error, kafka_errors.InvalidReceiveError):
-            return self.unreachable("what answered does not speak Kafka in plain text; check security.protocol")
+            return self.not_authorized(words(error))
         if isinstance(error, _NO_ANSWER):
-            return self.unreachable(_words(error))
-        return ClusterError(self._say(f"answered with an error: {_words(error)}"))
+            return self.unreachable(words(error))
+        return ClusterError(self._say(f"answered with an error: {words(error)}"))
 
     def of_admin(self, error: confluent_kafka.KafkaError, heard: list[confluent_kafka.KafkaError]) -> ClusterError:
         """For an error of librdkafka's, and what it `heard` from brokers before: its calls just time out."""
@@ -90,6 +97,8 @@ class Failures:
         return ClusterError(self._say(f"answered with an error: {error.str()}"))
 
     def unreachable(self, reason: str) -> ClusterUnreachableError:
+        # The sentence begins with the address already, where there is only one.
+        reason = reason.removeprefix(f"{self.bootstrap_servers}: ")
         return ClusterUnreachableError(self._say(f"could not be reached: {reason}"))
 
     def refused(self, reason: str) -> AuthenticationError:
@@ -115,7 +124,19 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _words(error: BaseException) -> str:
-    """kafka-python's errors print as `[Error 58] Name: text`; the text alone is the sentence."""
-    words = ": ".join(str(argument) for argument in error.args if argument)
-    return words or type(error).__name__
+def words(error: BaseException) -> str:
+    """The text of kafka-python's error alone; printed, it is `KafkaConnectionError: 111 ECONNREFUSED`."""
+    if isinstance(error, kafka_errors.InvalidReceiveError):
+        return "what answered does not speak Kafka in plain text; check security.protocol"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    parts = (words(part) if isinstance(part, BaseException) else str(part) for part in error.args if part)
+    text = _TIMED_OUT.sub(_in_seconds, ": ".join(parts))
+    system_error = _SYSTEM_ERROR.fullmatch(text)
+    if system_error is not None:
+        return os.strerror(int(system_error[1]))
+    return text or _WORDLESS.get(type(error), type(error).__name__)
+
+
+def _in_seconds(timed_out: re.Match[str]) -> str:
+    return f"timed out after {float(timed_out[1]) / 1000:.1f} s"

@@ -22,7 +22,7 @@ from kafka.protocol.metadata import CoordinatorType, MetadataRequest
 
 from twinlog.cluster.connections import Connections, event_loop
 from twinlog.cluster.coordinators import find_coordinators
-from twinlog.cluster.failures import Failures
+from twinlog.cluster.failures import Failures, words
 from twinlog.cluster.metadata import Broker, ClusterMetadata, read_metadata
 from twinlog.errors import AuthenticationError, ClusterError, ConfigurationError
 
@@ -96,6 +96,11 @@ class RawClient:
         known = self._connections.cluster.brokers()
         return [Broker(broker.node_id, broker.host, broker.port, broker.rack) for broker in known]
 
+    def controller(self) -> int | None:
+        """The broker to send changes to: the controller, or where brokers pass them on to it, any of them."""
+        known = self._connections.cluster.controller
+        return None if known is None else int(known.node_id)
+
     def api_version(self, request_type: Any) -> int:
         """The highest version of a request that both the cluster and this library know."""
         version: int = self._connections.broker_version_data.api_version(request_type)
@@ -138,7 +143,8 @@ class RawClient:
                 failure = self.failures.of_raw(error)
                 if isinstance(failure, AuthenticationError):
                     raise failure from error
-                reasons.append(str(error) or type(error).__name__)
+                where = f"{server.host}:{server.port}: "
+                reasons.append(where + words(error).removeprefix(where))
             else:
                 return
         raise self.failures.unreachable("; ".join(sorted(set(reasons))))

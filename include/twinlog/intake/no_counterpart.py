@@ -98,6 +98,7 @@ MM1: Reasons = (
     (r"new\.consumer|num\.producers|queue\.(byte\.)?size", "it is of an older MirrorMaker"),
     (r"zookeeper\..*", "clusters are reached through their brokers only"),
     (r"group\.id", "positions are kept on the target, not in a group of the source"),
+    (r"exclude\.internal\.topics", "internal topics are never mirrored"),
     (r"enable\.auto\.commit|auto\.commit\..*", "positions are committed with the records"),
     (r"(key|value)\.(de)?serializer", _CONVERTERS),
     (r"interceptor\.classes|partitioner\.class|partition\.assignment\.strategy", "it is a Java class"),

@@ -128,7 +128,9 @@ class Draft:
         except SettingError as error:
             if isinstance(kind, Patterns):
                 # Left out, it would silently mirror more, or less, than the input does.
-                raise ImportSourceError(f"{written.place}: {written.key}: {error}; correct it, then import.") from error
+                raise ImportSourceError(
+                    f"{written.place}: {written.key}: {error}; patterns are Python's here: correct it, then import."
+                ) from error
             self.leave_out(written, f"Twinlog does not accept the value: {error}")
             return
         self._put(places, {name: parsed}, written)

@@ -44,7 +44,6 @@ class RunningSettings:
         Text(),
         "The Airflow queue of the flow's tasks. By default the target cluster's, then Airflow's own.",
         section=_RUNNING,
-        planned=True,
     )
     ledger: str | None = setting(
         "ledger",

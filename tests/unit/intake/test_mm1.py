@@ -63,6 +63,7 @@ def test_reasons(imported) -> None:
     assert "committed with the records" in why["offset.commit.interval.ms"]
     assert "where and select" in why["message.handler"]
     assert "kept on the target" in why["group.id"]
+    assert why["exclude.internal.topics"] == "internal topics are never mirrored"
     assert "neither MirrorMaker 1 nor Twinlog" in why["mystery"]
 
 
