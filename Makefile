@@ -2,25 +2,23 @@
 PYTHON ?= python3
 WORK   := .work
 BIN    := .venv/bin
+VENV   := .venv/installed
+UV     := uv==0.13.8
 export PYTHONPATH := include
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 .PHONY: setup demo demo-stop check lint types unit test test-long lock docs clean
 
-setup: $(WORK)/venv.stamp $(WORK)/kafka.stamp
+setup: $(VENV)
+	@$(BIN)/python -m local.kafka_jars
 
-$(WORK)/venv.stamp: requirements.txt requirements-dev.txt pyproject.toml
-	@mkdir -p $(WORK)
+$(VENV): requirements.txt requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "twinlog needs Python 3.11 or newer, this is " + sys.version.split()[0])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "setup: installing Python packages into .venv"
-	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/python -m pip install --quiet $(UV)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt -r requirements-dev.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@touch $@
-
-$(WORK)/kafka.stamp: include/local/pom.xml | $(WORK)/venv.stamp
-	@$(BIN)/python -m local.kafka_jars
 	@touch $@
 
 demo: setup
@@ -29,7 +27,7 @@ demo: setup
 demo-stop:
 	@$(BIN)/python -m local.demo --stop
 
-check: $(WORK)/venv.stamp
+check: $(VENV)
 	@$(MAKE) --no-print-directory --output-sync -j2 lint types unit
 
 lint:
@@ -50,13 +48,17 @@ test-long: test
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n 2 tests/unit
 	$(BIN)/pytest -q tests -m long
 
+# The benchmarks print a table each; BENCH=quick makes them small.
+bench-%: setup
+	$(BIN)/python benchmarks/$*.py
+
 # Resolve requirements.in into the exact set of requirements.txt.
 lock:
 	$(BIN)/uv pip compile --quiet --no-header --upgrade requirements.in -o requirements.txt
 	$(BIN)/uv pip compile --quiet --no-header --upgrade requirements-dev.in -o requirements-dev.txt
 
 # Write the generated parts of docs/ anew.
-docs: $(WORK)/venv.stamp
+docs: $(VENV)
 	$(BIN)/python -m twinlog.model.settings_page > docs/settings.md
 
 clean: demo-stop

@@ -1,4 +1,4 @@
-"""`make demo`: two Kafka clusters, a warm Spark and an Airflow, with one flow between the clusters.
+"""`make demo`: two Kafka clusters, a warm Spark and an Airflow, with one flow between the clusters, mirrored once.
 
     python -m local.demo [--once | --stop]
 
@@ -9,8 +9,11 @@ in one folder that the next demo starts anew, and nothing it starts outlives it.
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -32,6 +35,8 @@ _DAG_TIMEOUT_S = 120
 _RUN_TIMEOUT_S = 120
 _STOP_TIMEOUT_S = 120
 _PRODUCE_TIMEOUT_S = 30
+_MIRROR_TIMEOUT_S = 180
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LocalError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        # Whatever was up by then has been stopped on the way here.
+        print("demo: interrupted while starting; everything is stopped", file=sys.stderr)
+        return _INTERRUPTED
     return 0
 
 
@@ -65,6 +74,7 @@ def _run(folder: Path, *, once: bool) -> None:
         spark_url = running.enter_context(spark.connect_server(folder / "spark", report=_say))
         _query(spark_url)
         topology = _write_topology(folder / "topology.yaml", clusters, spark_url)
+        _mirror(topology, clusters)
         site = running.enter_context(
             airflow.start(
                 folder / "airflow", environ={"TWINLOG_TOPOLOGY": str(topology)}, port=_airflow_port(), report=_say
@@ -132,6 +142,27 @@ flows:
     return file
 
 
+def _mirror(topology: Path, clusters: KafkaClusters) -> None:
+    """One run from the command line, and one offset translated by what it recorded."""
+    connections = {
+        f"AIRFLOW_CONN_KAFKA_{name.upper()}": json.dumps({"conn_type": "kafka", "extra": cluster.client_settings()})
+        for name, cluster in clusters.items()
+    }
+    for words in (("mirror", FLOW), ("translate", FLOW, "orders", "0", "100")):
+        done = subprocess.run(
+            [sys.executable, "-m", "twinlog.cli", "--topology", str(topology), *words],
+            env={**os.environ, **connections},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_MIRROR_TIMEOUT_S,
+        )
+        if done.returncode:
+            raise LocalError(f"`twinlog {' '.join(words)}` ended with {done.returncode}: {done.stderr.strip()}")
+        for line in done.stdout.splitlines():
+            _say(f"twinlog {words[0]}: {line}")
+
+
 def _airflow_port() -> int | None:
     """The port people know, or any free one."""
     try:
@@ -157,9 +188,10 @@ def _show_status(site: LocalAirflow) -> None:
     _say(f"airflow: {dag_id} ended as {run.state}, see {site.client.run_link(run)}")
     if run.state != "success":
         raise LocalError(f"The run of {dag_id} failed; its log is at {site.client.run_link(run)}.")
-    for side, found in site.client.result(run, "status").items():
-        if isinstance(found, dict):
-            _say(f"airflow:   {side} {found['cluster']}: {found['topics']} topics, {found['partitions']} partitions")
+    result = site.client.result(run, "status")
+    for side in ("source", "target"):
+        found = result[side]
+        _say(f"airflow:   {side} {found['cluster']}: {found['topics']} topics, {found['partitions']} partitions")
 
 
 def _await_interrupt() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -45,13 +46,35 @@ def test_it_shows_its_steps_ends_by_itself_and_leaves_nothing_running(work: Path
         "kafka lon: ready at ",
         "kafka nyc: 1000 records in each of orders, payments",
         "spark: warm, ",
+        "twinlog mirror: nyc->lon: 2,000 records, ",
+        "twinlog translate: orders-0 at 100 is nyc.orders-0 at 100 (copied)",
         "airflow: ready at http://127.0.0.1:",
         "airflow: status__nyc_to_lon ended as success, see http://127.0.0.1:",
         "airflow:   source nyc: 2 topics, 5 partitions",
-        "airflow:   target lon: 0 topics, 0 partitions",
+        "airflow:   target lon: 4 topics, 14 partitions",  # the twins, the journal and the state
         "demo: everything is stopped",
     ):
         assert any(line.startswith(beginning) for line in lines), f"{beginning!r} is not in\n{done.stdout}"
+    assert str(work) not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
+
+
+def test_ctrl_c_while_it_starts_stops_it_without_a_traceback(work: Path) -> None:
+    environ = {**os.environ, "TWINLOG_WORK": str(work), "PYTHONPATH": str(places.INCLUDE)}
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "local.demo"],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as starting:
+        assert starting.stdout is not None
+        for line in starting.stdout:
+            if line.startswith("kafka nyc: starting"):
+                starting.send_signal(signal.SIGINT)
+                break
+        _, said = starting.communicate(timeout=DEMO_TIMEOUT_S)
+    assert starting.returncode == 130
+    assert said == "demo: interrupted while starting; everything is stopped\n"
     assert str(work) not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
 
 

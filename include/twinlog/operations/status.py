@@ -6,10 +6,9 @@ cluster that cannot be reached is part of the result and hides nothing of the ot
 
 from __future__ import annotations
 
-import queue
-import threading
+import functools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,18 +16,16 @@ from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.secrets import mask
-from twinlog.errors import ClusterUnreachableError, TwinlogError
+from twinlog.errors import TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.lanes import state_topic
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
-from twinlog.operations.lag import TopicLag, measure
+from twinlog.operations.asking import ask_all
+from twinlog.operations.lag import Lag, TopicLag, measure
 
 DEFAULT_TIMEOUT_S = 15.0
-_GRACE_S = 1.0
-"""For the answer of a client that ends exactly at its time-out."""
-
 AccessFor = Callable[[Flow, str], ClusterAccess]
 """How a flow reaches its `source` or `target`; `twinlog.cluster.access.flow_access` with the topology filled in."""
 
@@ -63,6 +60,7 @@ class FlowStatus:
     """The same a topic."""
     problem: str | None = None
     """Why the state or the lag could not be read although both clusters were reached."""
+    exit_code: int = 0
     last_run: str | None = None
     groups_ready: int | None = None
     groups_not_ready: int | None = None
@@ -87,22 +85,26 @@ class Status:
     @property
     def exit_code(self) -> int:
         """0 where every cluster was reached, otherwise that of the worst error."""
-        return max((side.exit_code for side in self.sides), default=0)
+        codes = [side.exit_code for side in self.sides] + [flow.exit_code for flow in self.flows]
+        return max(codes, default=0)
 
     def to_json(self) -> dict[str, Any]:
         rows = [asdict(flow) for flow in self.flows]
         for row in rows:
+            del row["exit_code"]
+            row["lag"] = list(row["lag"])  # Airflow keeps lists as they are, and wraps tuples
             for side in (row["source"], row["target"]):
                 del side["exit_code"], side["retriable"]
         return {"flows": rows, "unreachable": self.unreachable}
 
 
 @dataclass(frozen=True)
-class _Reached:
-    """What came of asking one cluster: its metadata or the error."""
+class _Look:
+    """What the target and the ledger know of a flow that has run."""
 
-    metadata: ClusterMetadata | None = None
-    error: TwinlogError | None = None
+    state: str
+    lag: Lag
+    last_run: str | None
 
 
 def status(
@@ -118,6 +120,7 @@ def status(
         else [flow for flow in topology.flows.values() if flow.enabled]
     )
     selections = {flow.name: _selection(topology, flow) for flow in chosen}
+    deadline = time.monotonic() + timeout_s
     ways: dict[tuple[str, str], ClusterAccess | TwinlogError] = {}
     for flow in chosen:
         for side in ("source", "target"):
@@ -125,21 +128,28 @@ def status(
                 ways[flow.name, side] = accesses(flow, side)
             except TwinlogError as error:
                 ways[flow.name, side] = error
-    reached = _reach({way for way in ways.values() if isinstance(way, ClusterAccess)}, timeout_s)
+    clusters = {way for way in ways.values() if isinstance(way, ClusterAccess)}
+    reached = ask_all(
+        {way: functools.partial(_ask, way, timeout_s) for way in clusters},
+        timeout_s,
+        lambda way: f"cluster {way.alias} ({way.bootstrap_servers})",
+    )
 
-    def result(flow: Flow, side: str) -> _Reached:
+    def found(flow: Flow, side: str) -> ClusterMetadata | TwinlogError:
         way = ways[flow.name, side]
-        return reached[way] if isinstance(way, ClusterAccess) else _Reached(error=way)
+        return reached[way] if isinstance(way, ClusterAccess) else way
 
-    rows = []
+    rows = {
+        flow.name: _row(flow, found(flow, "source"), found(flow, "target"), selections[flow.name]) for flow in chosen
+    }
+    looks = {}
     for flow in chosen:
-        source, target = result(flow, "source"), result(flow, "target")
-        row = _row(flow, source, target, selections[flow.name])
-        # A flow that has never run has no state topic yet, and nothing more can be said of it.
-        if source.metadata and target.metadata and state_topic(flow.source, flow.target) in target.metadata.topics:
-            row = _look_closer(row, topology, flow, accesses, _taken(source.metadata, selections[flow.name]))
-        rows.append(row)
-    return Status(tuple(rows))
+        source, target = found(flow, "source"), found(flow, "target")
+        if isinstance(source, ClusterMetadata) and isinstance(target, ClusterMetadata) and _has_run(flow, target):
+            taken = _taken(source, selections[flow.name])
+            looks[flow.name] = functools.partial(_look_closer, topology, flow, accesses, taken)
+    closer = ask_all(looks, max(0.0, deadline - time.monotonic()), lambda name: f"what {name} has done")
+    return Status(tuple(_with_look(row, closer.get(name)) for name, row in rows.items()))
 
 
 def _selection(topology: Topology, flow: Flow) -> TopicSelection:
@@ -147,53 +157,20 @@ def _selection(topology: Topology, flow: Flow) -> TopicSelection:
     return TopicSelection(topology, flow, named, topics_of(flow))
 
 
-def _reach(accesses: Iterable[ClusterAccess], timeout_s: float) -> Mapping[ClusterAccess, _Reached]:
-    """Ask every cluster in a thread of its own. The threads are daemons: one that hangs cannot hold us up."""
-    waiting = set(accesses)
-    answers: queue.SimpleQueue[tuple[ClusterAccess, _Reached | Exception]] = queue.SimpleQueue()
-    for access in waiting:
-        threading.Thread(
-            target=_ask_into, args=(answers, access, timeout_s), name=f"status of {access.alias}", daemon=True
-        ).start()
-    found: dict[ClusterAccess, _Reached] = {}
-    deadline = time.monotonic() + timeout_s + _GRACE_S
-    while waiting:
-        try:
-            access, answer = answers.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            break
-        if isinstance(answer, Exception):
-            raise answer
-        found[access] = answer
-        waiting.discard(access)
-    for access in waiting:
-        message = f"cluster {access.alias} ({access.bootstrap_servers}) did not answer within {timeout_s:g} s"
-        found[access] = _Reached(error=ClusterUnreachableError(message))
-    return found
-
-
-def _ask_into(
-    answers: queue.SimpleQueue[tuple[ClusterAccess, _Reached | Exception]], access: ClusterAccess, timeout_s: float
-) -> None:
-    try:
-        answers.put((access, _ask(access, timeout_s)))
-    except Exception as error:  # noqa: BLE001 - a mistake of ours, raised again by who waits
-        answers.put((access, error))
-
-
-def _ask(access: ClusterAccess, timeout_s: float) -> _Reached:
+def _ask(access: ClusterAccess, timeout_s: float) -> ClusterMetadata:
     deadline = time.monotonic() + timeout_s
-    try:
-        with access.raw(timeout_s) as client:
-            left_s = max(0.0, deadline - time.monotonic())
-            return _Reached(metadata=client.run(client.metadata(timeout_s=left_s)))
-    except TwinlogError as error:
-        return _Reached(error=error)
+    with access.raw(timeout_s) as client:
+        return client.run(client.metadata(timeout_s=max(0.0, deadline - time.monotonic())))
 
 
-def _row(flow: Flow, source: _Reached, target: _Reached, selection: TopicSelection) -> FlowStatus:
+def _row(
+    flow: Flow,
+    source: ClusterMetadata | TwinlogError,
+    target: ClusterMetadata | TwinlogError,
+    selection: TopicSelection,
+) -> FlowStatus:
     sides = _side(flow.source, source), _side(flow.target, target)
-    taken = None if source.metadata is None else _taken(source.metadata, selection)
+    taken = _taken(source, selection) if isinstance(source, ClusterMetadata) else None
     return FlowStatus(
         flow=flow.name,
         state=_state(flow, sides),
@@ -208,25 +185,30 @@ def _taken(source: ClusterMetadata, selection: TopicSelection) -> list[Topic]:
     return [topic for topic in source.topics.values() if selection.left_out(topic.name) is None]
 
 
-def _look_closer(
-    row: FlowStatus, topology: Topology, flow: Flow, accesses: AccessFor, taken: list[Topic]
-) -> FlowStatus:
-    """The row with the flow's state, its lag and its last run."""
-    kept = state_topic(flow.source, flow.target)
-    try:
-        with accesses(flow, "target").raw() as there, accesses(flow, "source").raw(beside=there) as here:
-            record = there.run(FlowStore(there, flow.name, kept).read())
-            lag = there.run(measure(here, there, flow, naming_of(flow), taken))
-        last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
-    except TwinlogError as error:
-        return replace(row, problem=mask(str(error)))
+def _has_run(flow: Flow, target: ClusterMetadata) -> bool:
+    return state_topic(flow.source, flow.target) in target.topics
+
+
+def _look_closer(topology: Topology, flow: Flow, accesses: AccessFor, taken: list[Topic]) -> _Look:
+    with accesses(flow, "target").raw() as there, accesses(flow, "source").raw(beside=there) as here:
+        record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
+        lag = there.run(measure(here, there, flow, naming_of(flow), taken))
+    last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
+    return _Look(str(record.state) if flow.enabled else "disabled", lag, last_run)
+
+
+def _with_look(row: FlowStatus, look: _Look | TwinlogError | None) -> FlowStatus:
+    if look is None:
+        return row
+    if isinstance(look, TwinlogError):
+        return replace(row, problem=mask(str(look)), exit_code=look.exit_code)
     return replace(
         row,
-        state=str(record.state) if flow.enabled else row.state,
-        lag_records=lag.records,
-        lag_seconds=None if lag.seconds is None else round(lag.seconds, 3),
-        lag=lag.topics,
-        last_run=last_run,
+        state=look.state,
+        lag_records=look.lag.records,
+        lag_seconds=None if look.lag.seconds is None else round(look.lag.seconds, 3),
+        lag=look.lag.topics,
+        last_run=look.last_run,
     )
 
 
@@ -236,21 +218,20 @@ def _state(flow: Flow, sides: Iterable[SideStatus]) -> str:
     return "active" if all(side.reachable for side in sides) else "unreachable"
 
 
-def _side(alias: str, reached: _Reached) -> SideStatus:
-    if reached.metadata is None:
-        error = reached.error or TwinlogError(f"cluster {alias} was not asked")
+def _side(alias: str, reached: ClusterMetadata | TwinlogError) -> SideStatus:
+    if isinstance(reached, TwinlogError):
         return SideStatus(
             alias,
             reachable=False,
-            error=mask(str(error)),
-            exit_code=error.exit_code,
-            retriable=error.retriable,
+            error=mask(str(reached)),
+            exit_code=reached.exit_code,
+            retriable=reached.retriable,
         )
-    topics = [topic for topic in reached.metadata.topics.values() if not topic.internal]
+    topics = [topic for topic in reached.topics.values() if not topic.internal]
     return SideStatus(
         cluster=alias,
         reachable=True,
-        brokers=len(reached.metadata.brokers),
+        brokers=len(reached.brokers),
         topics=len(topics),
         partitions=sum(len(topic.partitions) for topic in topics),
     )
