@@ -85,6 +85,7 @@ class Draft:
         for flow, settings in self.flows.items():
             if settings.get("enabled") is False:
                 self.note(f"{flow} is off, as it is in the input.")
+        self._note_java_stores()
         variables = self._credentials.variables
         if variables:
             self.note(
@@ -102,6 +103,20 @@ class Draft:
             variables=variables,
             notes=tuple(self._notes),
         )
+
+    def _note_java_stores(self) -> None:
+        """Java's key stores are carried over as they are written, but only PEM files can be read here."""
+        for where, settings in {**self.clusters, **self.flows}.items():
+            for key in settings:
+                role, found, kind = key.rpartition("ssl.")
+                if not found or kind not in ("truststore.location", "keystore.location"):
+                    continue
+                store_type = settings.get(f"{role}ssl.{kind.removesuffix('location')}type", "JKS")
+                if str(store_type).upper() != "PEM":
+                    self.note(
+                        f"{where}: {key} is a {store_type} store, which Twinlog can't read: convert it to PEM and "
+                        f"set {key.removesuffix('location')}type to PEM; the first connection says with which command."
+                    )
 
     def _client_property(self, places: Sequence[Place], owner: str, key: str, written: Written) -> None:
         value = written.value.strip()

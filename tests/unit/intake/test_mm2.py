@@ -223,6 +223,13 @@ class TestSecrets:
         assert {left.value_masked for left in imported.left_out} == {"********", "http://********@host"}
 
 
+@pytest.mark.parametrize(("lines", "noted"), [("", True), ("NYC.ssl.truststore.type = PEM\n", False)])
+def test_a_java_key_store_is_noted_since_it_can_not_be_read(imports, lines: str, noted: bool) -> None:
+    imported = imports(ESTATE + "NYC.ssl.truststore.location = /etc/kafka/trust\n" + lines)
+    wanted = "NYC: ssl.truststore.location is a JKS store, which Twinlog can't read"
+    assert any(note.startswith(wanted) for note in imported.notes) is noted
+
+
 class TestConnectors:
     FILES = (DATA / "source-connector.json", DATA / "checkpoint-connector.properties")
 
