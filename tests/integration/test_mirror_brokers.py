@@ -14,9 +14,14 @@ from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.mirroring import Twins, create_topic, twins
 from support.source_logs import fill
 from support.waiting import await_condition
+from twinlog.cluster.committed import fetch_positions
 from twinlog.cluster.copier import Outcome
-from twinlog.model.findings import FindingKind
-from twinlog.model.offsets import TopicPartition
+from twinlog.cluster.signal import Signal
+from twinlog.cluster.source_partition import FetchSettings, SourcePartitionState
+from twinlog.cluster.source_reader import SourceReader
+from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.lanes import position_group
+from twinlog.model.offsets import PartitionPair, TopicPartition
 from twinlog.operations.mirror_result import MirrorResult
 
 VALUE = "x" * 1_000
@@ -142,6 +147,22 @@ def test_the_source_lost_copied_records_in_an_unclean_election(
     assert "before the position 20" in finding.message
     assert result.recorded.records == 0
     assert [record.value for record in flow.read_target(topic)[0]] == [str(number).encode() for number in range(20)]
+    # A reader that was under way when it happened is told by the broker itself.
+    (refused,) = read_on(flow, topic)
+    assert (refused.kind, refused.offset) == (FindingKind.TRUNCATED, 20)
+    assert "the log was cut at 10, before offset 20" in refused.message
+
+
+def read_on(flow: Twins, topic: str) -> list[Finding]:
+    """Read the source from the committed position on, past every check that planning makes."""
+    with flow.ends().target.raw() as target, flow.ends().reading.raw(beside=target) as source:
+        twin = TopicPartition(flow.twin(topic), 0)
+        position = target.run(fetch_positions(target, position_group(flow.flow.name)))[twin]
+        pair = PartitionPair(topic, position.source_topic_id, twin.topic, position.target_topic_id, 0)
+        state = SourcePartitionState(pair, position.offset, position.offset + 10, 1 << 20, position.leader_epoch)
+        reader = SourceReader(source, [state], FetchSettings(), Signal())
+        source.run(reader.run())
+        return reader.refused
 
 
 def replicas_of(cluster: KafkaCluster, topic: str) -> tuple[int, int]:

@@ -100,6 +100,14 @@ class TestSource:
         old, new = [str(number) for number in range(10)], [f"new {number}" for number in range(count)]
         assert values(flow.read_target(topic)) == old + new
 
+    def test_from_latest_means_from_the_first_run_on(self, flow: Twins, topic: str) -> None:
+        flow = flow.with_settings(topics_from="latest")
+        fill(flow.source_servers, topic, ["before"])
+        assert flow.mirror().recorded.records == 0
+        fill(flow.source_servers, topic, ["between the runs"])
+        assert flow.mirror().recorded.records == 1
+        assert values(flow.read_target(topic)) == ["between the runs"]
+
     def test_an_open_transaction_holds_records_back(self, flow: Twins, topic: str) -> None:
         fill(flow.source_servers, topic, range(5))
         writer = transactional(flow.source_servers)
@@ -142,9 +150,15 @@ class TestTarget:
         flow.mirror()
         delete_topic(flow.target_servers, flow.twin(topic))
         fill(flow.source_servers, topic, range(10, 12))
-        assert flow.mirror().recorded.records == 12
+        gone = flow.mirror()
         recreate(flow.target_servers, flow.twin(topic))
-        assert flow.mirror().recorded.records == 12
+        made_again = flow.mirror()
+
+        for result in (gone, made_again):
+            assert result.recorded.records == 12
+            assert only(result).kind is FindingKind.TARGET_REPLACED
+            assert "the new one is filled from the source's beginning" in only(result).message
+        assert flow.mirror().findings == ()
         assert flow.read_target(topic) == flow.read_source(topic)
 
     def test_a_twin_with_fewer_partitions_is_grown(self, kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> None:

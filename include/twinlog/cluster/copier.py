@@ -16,8 +16,10 @@ from twinlog.cluster.committed import fetch_positions
 from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.flow_watch import FlowWatch
 from twinlog.cluster.foreign import Suspicion, foreign_finding
+from twinlog.cluster.inventory import settled_offsets
 from twinlog.cluster.lane import Figures, Lane, LaneSettings
-from twinlog.cluster.log_offsets import OffsetAt, list_offsets
+from twinlog.cluster.lane_start import leader_of, replaced, starting_target
+from twinlog.cluster.log_offsets import OffsetAt
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.signal import Signal
@@ -25,12 +27,11 @@ from twinlog.cluster.source_partition import FetchSettings, SourcePartitionState
 from twinlog.cluster.source_reader import SourceReader
 from twinlog.cluster.target_partition import TargetPartition
 from twinlog.cluster.transaction import TransactionalWriter
-from twinlog.errors import FencedError, PartitionRefusedError, TwinlogError
+from twinlog.errors import ClusterUnreachableError, FencedError, PartitionRefusedError, TwinlogError
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.lanes import journal_topic, position_group, state_topic, transactional_id
-from twinlog.model.offsets import GapKind, TopicPartition
+from twinlog.model.offsets import TopicPartition
 from twinlog.model.plan import PlannedRange
-from twinlog.model.positions import NO_LEADER_EPOCH, Position
 
 LEAST_READ_AHEAD_BYTES = 4 * 1024 * 1024
 
@@ -180,7 +181,7 @@ class Copier:
             return _report(work, Outcome.STOPPED, self._watch.stop)
         metadata = await self._target.metadata({planned.pair.target_topic for planned in work.ranges.values()})
         for planned in list(work.ranges.values()):
-            refused = _replaced(planned, metadata, self._target.alias)
+            refused = replaced(planned, metadata, self._target.alias)
             if refused is not None:
                 work.refuse(refused)
         sources, targets = await self._begin(work, metadata, max_batch_bytes)
@@ -217,13 +218,16 @@ class Copier:
         """Both ends of every partition that still has something to copy, from the committed position on."""
         wanted = [planned.pair.target for planned in work.ranges.values()]
         positions = await fetch_positions(self._target, self._settings.group, wanted)
-        ends = (await list_offsets(self._target, metadata, wanted, OffsetAt.LOG_END)).offsets
+        listing = await settled_offsets(self._target, metadata, wanted, OffsetAt.LOG_END)
+        if listing.failed:
+            partition, error = next(iter(listing.failed.items()))
+            raise ClusterUnreachableError(
+                f"cluster {self._target.alias}: the end of {partition} can't be looked at: {error}"
+            )
         sources, targets = [], []
         for planned in work.ranges.values():
-            position = positions.get(planned.pair.target)
-            if position is not None and not _belongs(position, planned):
-                position = None
-            target = _target(planned, position, metadata, ends.get(planned.pair.target, 0))
+            twin = planned.pair.target
+            target = starting_target(planned, positions.get(twin), metadata, listing.offsets[twin])
             if target.position < planned.range.end or target.touched:
                 limit = max_batch_bytes[planned.pair.target_topic]
                 sources.append(
@@ -237,7 +241,7 @@ class Copier:
         if not self._settings.sole_writer:
             return
         for target, suspicion in work.suspicions.items():
-            leader = _leader(metadata, target)
+            leader = leader_of(metadata, target)
             found = await foreign_finding(self._target, leader, suspicion, work.writer.producer_id)
             if found is not None:
                 work.findings.append(found)
@@ -269,62 +273,3 @@ class Copier:
 
 def _report(work: _LaneWork, outcome: Outcome, reason: str) -> LaneReport:
     return LaneReport(work.lane, outcome, reason, replace(work.figures), tuple(work.findings))
-
-
-def _belongs(position: Position, planned: PlannedRange) -> bool:
-    return (position.source_topic_id, position.target_topic_id) == (
-        planned.pair.source_topic_id,
-        planned.pair.target_topic_id,
-    )
-
-
-def _target(
-    planned: PlannedRange, position: Position | None, metadata: ClusterMetadata, log_end: int
-) -> TargetPartition:
-    """Where a partition goes on: at its position, or, past what expired or where it has none, as planned."""
-    pair, start = planned.pair, planned.range.start
-    leader = _leader(metadata, pair.target)
-    if position is None:
-        # Committing a position at once, with or without records, is what makes the partition a mirrored one.
-        carried = {GapKind.EXPIRED: planned.expired} if planned.expired else {}
-        return TargetPartition(pair, start, NO_LEADER_EPOCH, 0, log_end, leader, carried, touched=True)
-    if position.offset < start:
-        carried = {GapKind.EXPIRED: start - position.offset}
-        target = TargetPartition(
-            pair, start, NO_LEADER_EPOCH, position.target_end, log_end, leader, carried, touched=True
-        )
-    else:
-        # At the plan's start, or ahead of it where an earlier try got further.
-        target = TargetPartition(pair, position.offset, position.leader_epoch, position.target_end, log_end, leader)
-    # The marker of the last transaction takes one offset; what lies beyond is to be looked at.
-    if log_end > position.target_end + 1:
-        target.suspect(position.target_end, log_end)
-    return target
-
-
-def _replaced(planned: PlannedRange, metadata: ClusterMetadata, cluster: str) -> PartitionRefusedError | None:
-    """Why the target topic is not the one that the range was planned for, if so."""
-    pair = planned.pair
-    topic = metadata.topics.get(pair.target_topic)
-    if topic is None or topic.error is not None or pair.partition >= len(topic.partitions):
-        reason = "it is not there" if topic is None or topic.error is None else topic.error
-        return PartitionRefusedError(
-            pair.target,
-            FindingKind.TARGET_MISSING,
-            f"cluster {cluster}: {pair.target} can't be written to: {reason}; the next run creates what is missing",
-        )
-    if topic.topic_id != pair.target_topic_id:
-        return PartitionRefusedError(
-            pair.target,
-            FindingKind.TARGET_REPLACED,
-            f"cluster {cluster}: {pair.target_topic} was deleted and created again while it was being copied; the "
-            "next run starts anew with it",
-        )
-    return None
-
-
-def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | None:
-    topic = metadata.topics.get(partition.topic)
-    if topic is None or partition.partition >= len(topic.partitions):
-        return None
-    return topic.partitions[partition.partition].leader

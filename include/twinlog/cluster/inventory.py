@@ -20,6 +20,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
+from twinlog.cluster.log_offsets import OffsetAt, OffsetListing, list_offsets
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.errors import ClusterError
@@ -30,6 +31,19 @@ MAX_MESSAGE_BYTES = "max.message.bytes"
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 """Kafka's own default, for a topic whose setting we may not read."""
 NO_TRANSACTION = -1
+
+SETTLING_ATTEMPTS = 20
+SETTLING_PAUSE_S = 0.25
+_UNSETTLED = frozenset(
+    {
+        "LeaderNotAvailableError",
+        "NotLeaderForPartitionError",
+        "OffsetNotAvailableError",
+        "ReplicaNotAvailableError",
+        "UnknownLeaderEpochError",
+        "UnknownTopicOrPartitionError",
+    }
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,6 +63,39 @@ class EpochEnd:
 
     leader_epoch: int
     end_offset: int
+
+
+async def settled_metadata(client: RawClient, topics: Sequence[str]) -> ClusterMetadata:
+    """Metadata of topics that may have been created just now: asked for until all have leaders, for some seconds."""
+    metadata = await client.metadata(topics)
+    for _ in range(SETTLING_ATTEMPTS):
+        found = [metadata.topics.get(name) for name in topics]
+        if all(
+            topic is not None and all(one.leader is not None for one in topic.partitions) and not topic.error
+            for topic in found
+        ):
+            break
+        await client.pause(SETTLING_PAUSE_S)
+        metadata = await client.metadata(topics)
+    return metadata
+
+
+async def settled_offsets(
+    client: RawClient, metadata: ClusterMetadata, partitions: Sequence[TopicPartition], at: OffsetAt
+) -> OffsetListing:
+    """As `list_offsets`, and again for those whose leader has changed or is just taking over, for some seconds."""
+    listing = await list_offsets(client, metadata, partitions, at)
+    offsets, failed = dict(listing.offsets), dict(listing.failed)
+    for _ in range(SETTLING_ATTEMPTS):
+        unsettled = [partition for partition, error in failed.items() if error in _UNSETTLED]
+        if not unsettled:
+            break
+        await client.pause(SETTLING_PAUSE_S)
+        metadata = await client.metadata({partition.topic for partition in unsettled})
+        again = await list_offsets(client, metadata, unsettled, at)
+        offsets |= again.offsets
+        failed = {key: error for key, error in failed.items() if key not in again.offsets} | dict(again.failed)
+    return OffsetListing(offsets, failed)
 
 
 async def log_sizes(client: RawClient, metadata: ClusterMetadata) -> dict[TopicPartition, int]:

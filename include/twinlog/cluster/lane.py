@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from twinlog.cluster.flow_watch import FlowWatch
+from twinlog.cluster.produce_request import Pieces
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.signal import Signal
 from twinlog.cluster.source_partition import Parcel
@@ -183,22 +184,22 @@ class Lane:
 
     def _send(self, node_id: int | None, batches: Sending) -> int:
         """Start one Produce; its answer is handled when it comes. Answers how many bytes it carries."""
-        stamped = {}
+        stamped: dict[TopicPartition, Pieces] = {}
+        size = 0
         for partition, (state, parcel) in batches.items():
             batch = batch_of(parcel)
-            stamped[partition] = b"".join(
-                restamp(
-                    batch,
-                    producer_id=self._writer.producer_id,
-                    producer_epoch=self._writer.producer_epoch,
-                    base_sequence=self._writer.take_sequence(partition, batch.record_count),
-                )
+            size += batch.size_bytes
+            stamped[partition] = restamp(
+                batch,
+                producer_id=self._writer.producer_id,
+                producer_epoch=self._writer.producer_epoch,
+                base_sequence=self._writer.take_sequence(partition, batch.record_count),
             )
             state.sent()
         self._client.spawn(self._deliver(node_id, stamped, batches))
-        return sum(map(len, stamped.values()))
+        return size
 
-    async def _deliver(self, node_id: int | None, stamped: dict[TopicPartition, bytes], batches: Sending) -> None:
+    async def _deliver(self, node_id: int | None, stamped: dict[TopicPartition, Pieces], batches: Sending) -> None:
         """Send, wait for the answer and note it; a failure is kept for the lane, which rolls back."""
         try:
             offsets = await self._writer.produce(node_id, stamped)
@@ -238,7 +239,7 @@ class Lane:
         topic = self._settings.journal
         await self._writer.add_partitions([topic])
         metadata = await self._client.metadata([topic.topic])
-        leader = metadata.topics[topic.topic].partitions[topic.partition].leader
+        leader = metadata.leader(topic)
         target = SourcePartition(self._client.alias, topic.topic, topic.partition)
         for batch in build_batches(
             pairs, now_ms, max_batch_bytes=self._settings.journal_max_batch_bytes, target=target
@@ -249,7 +250,7 @@ class Lane:
                 producer_epoch=self._writer.producer_epoch,
                 base_sequence=self._writer.take_sequence(topic, batch.record_count),
             )
-            await self._writer.produce(leader, {topic: b"".join(stamped)})
+            await self._writer.produce(leader, {topic: stamped})
 
     async def _wait(self) -> None:
         """Until something arrives, is acknowledged, or a tick of the watch lets the time be looked at again."""

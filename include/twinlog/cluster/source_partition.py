@@ -63,8 +63,10 @@ class SourcePartitionState:
         return self.refused or self.at >= self.end
 
 
-def fetch_request(wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int) -> FetchRequest:
-    """Ask for all of them at once; the broker fills its answer in this order."""
+def fetch_request(
+    wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int, room_bytes: int
+) -> FetchRequest:
+    """Ask for all of them at once; the broker fills its answer in this order, as far as there is room."""
     topics = []
     for _, members in groupby(wanted, key=lambda state: state.pair.source_topic):
         states = list(members)
@@ -91,7 +93,7 @@ def fetch_request(wanted: Iterable[SourcePartitionState], settings: FetchSetting
         replica_id=-1,
         max_wait_ms=settings.max_wait_ms,
         min_bytes=settings.min_bytes,
-        max_bytes=settings.max_bytes,
+        max_bytes=min(settings.max_bytes, room_bytes),
         isolation_level=int(IsolationLevel.READ_COMMITTED),
         session_id=0,
         session_epoch=-1,

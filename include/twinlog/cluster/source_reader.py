@@ -2,7 +2,8 @@
 
 What always holds:
 - a partition's parcels come in the order of its offsets, and together with their gaps account for every one of them;
-- no more is fetched while `read_ahead_bytes` wait to be taken (one answer may exceed it: a batch always comes whole);
+- no more than `read_ahead_bytes` wait to be taken (one answer may exceed it: a batch always comes whole), and one half
+  is fetched while the other is taken;
 - a partition that can't be read any further is named in `refused`; the others go on;
 - every Fetch names the leader epoch of the batch before it, so a log that was cut meanwhile is noticed by the broker.
 
@@ -150,7 +151,8 @@ class SourceReader:
 
     async def _fetch(self, node_id: int, wanted: list[SourcePartitionState]) -> None:
         try:
-            response = await self._client.request(fetch_request(wanted, self._settings, self._version), node_id)
+            request = fetch_request(wanted, self._settings, self._version, self._room_bytes())
+            response = await self._client.request(request, node_id)
         except ClusterUnreachableError:
             # The broker may be restarting: ask the others who leads now. The lane that waits for us has a deadline.
             for state in self._unread():
@@ -170,11 +172,15 @@ class SourceReader:
 
     def _with_room(self, own: list[SourcePartitionState]) -> list[SourcePartitionState]:
         """Those to ask for, the least supplied first: the broker fills its answer in the order of the request."""
-        if sum(state.waiting_bytes for state in self.partitions.values()) >= self._settings.read_ahead_bytes:
+        # With little room an answer would hold a batch or two, and most of the time would go into asking.
+        if self._room_bytes() * 2 < self._settings.read_ahead_bytes:
             return []
         share = self._settings.read_ahead_bytes // max(1, len(self.partitions))
         short = [state for state in own if state.waiting_bytes < max(share, self._settings.partition_max_bytes)]
         return sorted(short, key=lambda state: state.waiting_bytes)
+
+    def _room_bytes(self) -> int:
+        return self._settings.read_ahead_bytes - sum(state.waiting_bytes for state in self.partitions.values())
 
     def _accept(self, response: Any) -> None:
         for topic in response.responses:

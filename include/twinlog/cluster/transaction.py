@@ -24,26 +24,18 @@ from kafka.protocol.producer import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
-    ProduceRequest,
     TxnOffsetCommitRequest,
 )
 
+from twinlog.cluster.produce_request import Pieces, ProduceBatches
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import (
-    ClusterError,
-    ClusterUnreachableError,
-    FencedError,
-    NotAuthorizedError,
-    PartitionRefusedError,
-    TransactionAbortedError,
-)
-from twinlog.model.findings import FindingKind
+from twinlog.cluster.transaction_errors import RESOURCES, Refusals
+from twinlog.errors import ClusterUnreachableError, NotAuthorizedError, TransactionAbortedError
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position
 
 NO_PRODUCER = -1
 
-PRODUCE_VERSION = 11
 INIT_PRODUCER_ID_VERSION = 4
 ADD_PARTITIONS_VERSION = 3
 ADD_OFFSETS_VERSION = 3
@@ -53,31 +45,12 @@ END_TXN_VERSION = 3
 RETRY_PAUSE_S = 0.02
 MOST_PAUSE_S = 0.5
 
-_FENCED = (
-    kafka_errors.ProducerFencedError,
-    kafka_errors.InvalidProducerEpochError,
-    kafka_errors.InvalidProducerIdMappingError,
-)
 _COORDINATOR_MOVED = (
     kafka_errors.NotCoordinatorError,
     kafka_errors.CoordinatorNotAvailableError,
 )
-_NOT_ALLOWED = (
-    kafka_errors.TopicAuthorizationFailedError,
-    kafka_errors.GroupAuthorizationFailedError,
-    kafka_errors.ClusterAuthorizationFailedError,
-)
-_TOO_LARGE = (kafka_errors.MessageSizeTooLargeError, kafka_errors.RecordListTooLargeError)
-_WRONG_RECORDS = (
-    kafka_errors.InvalidTimestampError,
-    kafka_errors.InvalidRecordError,
-    kafka_errors.InvalidTopicError,
-    kafka_errors.PolicyViolationError,
-)
 _NOT_YET = (kafka_errors.ConcurrentTransactionsError, kafka_errors.CoordinatorLoadInProgressError)
 """The coordinator is still ending the transaction before, or reading its log: that takes its time and is no failure."""
-_RESOURCES = {CoordinatorType.TRANSACTION: "transactional id", CoordinatorType.GROUP: "group"}
-_NEEDED = {"transactional id": "Describe and Write", "group": "Read", "topic": "Write"}
 _NOT_ATTEMPTED = kafka_errors.OperationNotAttemptedError.errno
 
 
@@ -86,6 +59,7 @@ class TransactionalWriter:
 
     def __init__(self, client: RawClient, transactional_id: str, *, timeout_ms: int, retries: int) -> None:
         self._client = client
+        self._refusals = Refusals(client.alias, transactional_id)
         self._timeout_ms = timeout_ms
         self._retries = retries
         self._sequences: dict[TopicPartition, int] = {}
@@ -156,34 +130,15 @@ class TransactionalWriter:
         self._sequences[partition] = (base + records) & 0x7FFFFFFF
         return base
 
-    async def produce(self, node_id: int | None, batches: Mapping[TopicPartition, bytes]) -> dict[TopicPartition, int]:
+    async def produce(self, node_id: int | None, batches: Mapping[TopicPartition, Pieces]) -> dict[TopicPartition, int]:
         """Send one batch to each partition, all led by `node_id`; answers the base offset each was given."""
-        topics = [
-            ProduceRequest.TopicProduceData(
-                name=topic,
-                partition_data=[
-                    ProduceRequest.TopicProduceData.PartitionProduceData(
-                        index=partition.partition, records=batches[partition], version=PRODUCE_VERSION
-                    )
-                    for partition in members
-                ],
-                version=PRODUCE_VERSION,
-            )
-            for topic, members in groupby(sorted(batches), key=lambda each: each.topic)
-        ]
-        request = ProduceRequest(
-            transactional_id=self.transactional_id,
-            acks=-1,
-            timeout_ms=self._timeout_ms,
-            topic_data=topics,
-            version=PRODUCE_VERSION,
-        )
+        request = ProduceBatches(self.transactional_id, self._timeout_ms, batches)
         response = await self._client.request(request, node_id)
         offsets = {}
         for topic in response.responses:
             for result in topic.partition_responses:
                 partition = TopicPartition(topic.name, result.index)
-                self._check_written(partition, result)
+                self._refusals.check_written(partition, result)
                 offsets[partition] = result.base_offset
         return offsets
 
@@ -294,12 +249,12 @@ class TransactionalWriter:
                 moved = True
                 failures += 1
             except NotAuthorizedError as refused:
-                raise self._not_allowed(_RESOURCES[kind], key, request.name) from refused
+                raise self._refusals.not_allowed(RESOURCES[kind], key, request.name) from refused
             else:
                 problem, partition = next((each for each in outcomes(response) if each[0]), (0, None))
                 error = kafka_errors.for_code(problem)
                 if not issubclass(error, _COORDINATOR_MOVED + _NOT_YET):
-                    self._check(problem, request.name, partition)
+                    self._refusals.check(problem, request.name, partition)
                     return response
                 last = error()
                 moved = issubclass(error, _COORDINATOR_MOVED)
@@ -310,53 +265,3 @@ class TransactionalWriter:
                     f"{failures} failures: {last or type(last).__name__}"
                 ) from last
             await self._client.pause(min(RETRY_PAUSE_S * 2**failures, MOST_PAUSE_S))
-
-    def _check_written(self, partition: TopicPartition, result: Any) -> None:
-        """Raise what a partition's answer to Produce means; nothing where the batch was taken."""
-        if not result.error_code:
-            return
-        error = kafka_errors.for_code(result.error_code)
-        what = (
-            f"cluster {self._client.alias}: {partition} did not take a batch: {result.error_message or error.__name__}"
-        )
-        if issubclass(error, _TOO_LARGE):
-            advice = "raise max.message.bytes of the target topic"
-            raise PartitionRefusedError(partition, FindingKind.TOO_LARGE, f"{what}; {advice}")
-        if issubclass(error, _WRONG_RECORDS):
-            advice = "check the target topic's message.timestamp.* and cleanup.policy settings"
-            raise PartitionRefusedError(partition, FindingKind.REFUSED, f"{what}; {advice}")
-        self._check(result.error_code, "Produce", partition)
-
-    def _check(self, error_code: int, doing: str, partition: TopicPartition | None) -> None:
-        """Raise what a broker's error code means for the transaction; nothing on 0."""
-        if not error_code:
-            return
-        error = kafka_errors.for_code(error_code)
-        what = f"cluster {self._client.alias}: {self.transactional_id}: {doing}"
-        if partition is not None:
-            what = f"{what} to {partition}"
-        if issubclass(error, _FENCED):
-            raise FencedError(
-                f"{what}: {error.__name__}; another run has taken over, or the transaction outlived "
-                "transaction.timeout.ms"
-            )
-        if issubclass(error, kafka_errors.TopicAuthorizationFailedError) and partition is not None:
-            refused = self._not_allowed("topic", partition.topic, doing)
-            raise PartitionRefusedError(partition, FindingKind.NOT_ALLOWED, str(refused))
-        if issubclass(error, kafka_errors.TransactionalIdAuthorizationFailedError):
-            raise self._not_allowed("transactional id", self.transactional_id, doing)
-        if issubclass(error, _NOT_ALLOWED):
-            raise NotAuthorizedError(f"{what}: {error.__name__}; grant the flow's principal what {doing} needs")
-        if issubclass(error, kafka_errors.InvalidTransactionTimeoutError):
-            raise ClusterError(
-                f"{what}: {error.__name__}; raise the broker's transaction.max.timeout.ms or lower the producer's "
-                "transaction.timeout.ms"
-            )
-        raise TransactionAbortedError(f"{what}: {error.__name__}")
-
-    def _not_allowed(self, resource: str, name: str, doing: str) -> NotAuthorizedError:
-        operations = _NEEDED[resource]
-        return NotAuthorizedError(
-            f"cluster {self._client.alias}: not allowed to write in transactions: {doing} was refused; grant the "
-            f"flow's principal {operations} on {resource} {name}"
-        )

@@ -11,8 +11,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from twinlog.cluster.committed import fetch_positions
-from twinlog.cluster.inventory import epoch_ends, log_sizes, max_batch_bytes, open_transactions, transactional_ids
-from twinlog.cluster.log_offsets import OffsetAt, list_offsets
+from twinlog.cluster.inventory import (
+    epoch_ends,
+    log_sizes,
+    max_batch_bytes,
+    open_transactions,
+    settled_metadata,
+    settled_offsets,
+    transactional_ids,
+)
+from twinlog.cluster.log_offsets import OffsetAt
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.model.findings import Finding, FindingKind
@@ -46,16 +54,16 @@ async def survey(
     """Look at the source's `topics` and their twins."""
     wanted = sorted(topics)
     source_view = await source.metadata(wanted)
-    target_view = await target.metadata([policy.target_name(topic) for topic in wanted])
+    target_view = await settled_metadata(target, [policy.target_name(topic) for topic in wanted])
     findings: list[Finding] = []
     pairs = _pairs(wanted, policy, source_view, target_view, findings)
     sources = [pair.source for pair in pairs]
     targets = [pair.target for pair in pairs]
     positions = await fetch_positions(target, position_group(flow.name), stable=False)
-    starts = await list_offsets(source, source_view, sources, OffsetAt.LOG_START)
-    stable = await list_offsets(source, source_view, sources, OffsetAt.LAST_STABLE)
-    ends = await list_offsets(source, source_view, sources, OffsetAt.LOG_END)
-    target_ends = await list_offsets(target, target_view, targets, OffsetAt.LOG_END)
+    starts = await settled_offsets(source, source_view, sources, OffsetAt.LOG_START)
+    stable = await settled_offsets(source, source_view, sources, OffsetAt.LAST_STABLE)
+    ends = await settled_offsets(source, source_view, sources, OffsetAt.LOG_END)
+    target_ends = await settled_offsets(target, target_view, targets, OffsetAt.LOG_END)
     findings += _not_listed(flow.source, {**ends.failed, **stable.failed, **starts.failed})
     findings += _not_listed(flow.target, target_ends.failed)
     known = [

@@ -1,0 +1,99 @@
+"""What a target broker's error codes mean for a transaction, in our words.
+
+Each is one of four things: a later writer has taken over (fenced), one partition can't go on (refused), something is
+not allowed or set wrongly, or else the transaction is rolled back and tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import errors as kafka_errors
+from kafka.protocol.metadata import CoordinatorType
+
+from twinlog.errors import (
+    ClusterError,
+    FencedError,
+    NotAuthorizedError,
+    PartitionRefusedError,
+    TransactionAbortedError,
+)
+from twinlog.model.findings import FindingKind
+from twinlog.model.offsets import TopicPartition
+
+RESOURCES = {CoordinatorType.TRANSACTION: "transactional id", CoordinatorType.GROUP: "group"}
+_NEEDED = {"transactional id": "Describe and Write", "group": "Read", "topic": "Read and Write"}
+
+_FENCED = (
+    kafka_errors.ProducerFencedError,
+    kafka_errors.InvalidProducerEpochError,
+    kafka_errors.InvalidProducerIdMappingError,
+)
+_NOT_ALLOWED = (
+    kafka_errors.TopicAuthorizationFailedError,
+    kafka_errors.GroupAuthorizationFailedError,
+    kafka_errors.ClusterAuthorizationFailedError,
+)
+_TOO_LARGE = (kafka_errors.MessageSizeTooLargeError, kafka_errors.RecordListTooLargeError)
+_WRONG_RECORDS = (
+    kafka_errors.InvalidTimestampError,
+    kafka_errors.InvalidRecordError,
+    kafka_errors.InvalidTopicError,
+    kafka_errors.PolicyViolationError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Raises what the answers to one transactional id's requests mean."""
+
+    cluster: str
+    transactional_id: str
+
+    def check_written(self, partition: TopicPartition, result: Any) -> None:
+        """Raise what a partition's answer to Produce means; nothing where the batch was taken."""
+        if not result.error_code:
+            return
+        error = kafka_errors.for_code(result.error_code)
+        what = f"cluster {self.cluster}: {partition} did not take a batch: {result.error_message or error.__name__}"
+        if issubclass(error, _TOO_LARGE):
+            advice = "raise max.message.bytes of the target topic"
+            raise PartitionRefusedError(partition, FindingKind.TOO_LARGE, f"{what}; {advice}")
+        if issubclass(error, _WRONG_RECORDS):
+            advice = "check the target topic's message.timestamp.* and cleanup.policy settings"
+            raise PartitionRefusedError(partition, FindingKind.REFUSED, f"{what}; {advice}")
+        self.check(result.error_code, "Produce", partition)
+
+    def check(self, error_code: int, doing: str, partition: TopicPartition | None) -> None:
+        """Raise what a broker's error code means for the transaction; nothing on 0."""
+        if not error_code:
+            return
+        error = kafka_errors.for_code(error_code)
+        what = f"cluster {self.cluster}: {self.transactional_id}: {doing}"
+        if partition is not None:
+            what = f"{what} to {partition}"
+        if issubclass(error, _FENCED):
+            raise FencedError(
+                f"{what}: {error.__name__}; another run has taken over, or the transaction outlived "
+                "transaction.timeout.ms"
+            )
+        if issubclass(error, kafka_errors.TopicAuthorizationFailedError) and partition is not None:
+            refused = self.not_allowed("topic", partition.topic, doing)
+            raise PartitionRefusedError(partition, FindingKind.NOT_ALLOWED, str(refused))
+        if issubclass(error, kafka_errors.TransactionalIdAuthorizationFailedError):
+            raise self.not_allowed("transactional id", self.transactional_id, doing)
+        if issubclass(error, _NOT_ALLOWED):
+            raise NotAuthorizedError(f"{what}: {error.__name__}; grant the flow's principal what {doing} needs")
+        if issubclass(error, kafka_errors.InvalidTransactionTimeoutError):
+            raise ClusterError(
+                f"{what}: {error.__name__}; raise the broker's transaction.max.timeout.ms or lower the producer's "
+                "transaction.timeout.ms"
+            )
+        raise TransactionAbortedError(f"{what}: {error.__name__}")
+
+    def not_allowed(self, resource: str, name: str, doing: str) -> NotAuthorizedError:
+        return NotAuthorizedError(
+            f"cluster {self.cluster}: not allowed to write in transactions: {doing} was refused; grant the "
+            f"flow's principal {_NEEDED[resource]} on {resource} {name}"
+        )

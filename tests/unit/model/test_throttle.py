@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from twinlog.model.throttle import BURST_S, Throttle
+
+
+def sent_in(seconds: float, throttle: Throttle, sizes: list[int], start_s: float = 0.0) -> int:
+    """How many bytes go out in `seconds` if the sender waits as told, at once or in steps."""
+    now, sent = start_s, 0
+    for size in sizes:
+        now += throttle.take(size, now)
+        sent += size
+        if now >= start_s + seconds:
+            return sent
+    raise AssertionError("not enough to send")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_rate_holds_however_large_the_batches_are(seed: int) -> None:
+    random = Random(seed)
+    sizes = [random.randrange(1, 5_000) for _ in range(20_000)]
+    sent = sent_in(100, Throttle(10_000, 0), sizes)
+    assert 1_000_000 <= sent <= 1_000_000 + 10_000 * BURST_S + 5_000
+
+
+def test_no_rate_is_no_limit() -> None:
+    throttle = Throttle(0, 0)
+    assert throttle.take(1_000_000_000, 0) == 0
+    assert throttle.owed_s(0) == 0
+
+
+def test_what_was_sent_beyond_the_rate_is_owed() -> None:
+    throttle = Throttle(1_000, 0)
+    throttle.take(1_000 + int(1_000 * BURST_S), 0)
+    assert throttle.owed_s(0) == pytest.approx(1)
+    assert throttle.owed_s(0.4) == pytest.approx(0.6)
+    assert throttle.owed_s(5) == 0
+
+
+def test_time_without_sending_is_not_saved_up() -> None:
+    throttle = Throttle(1_000, 0)
+    assert throttle.take(1_000, 3_600) == pytest.approx(1 - BURST_S)
+
+
+def test_a_new_rate_holds_at_once_for_what_is_owed_too() -> None:
+    throttle = Throttle(1_000, 0)
+    throttle.take(10_000 + int(1_000 * BURST_S), 0)
+    assert throttle.owed_s(0) == pytest.approx(10)
+    throttle.change(10_000, 0)
+    assert throttle.owed_s(0) == pytest.approx(1)
+    throttle.change(0, 0)
+    assert throttle.owed_s(0) == 0
+
+
+def test_a_throttle_that_is_laid_on_later_begins_with_nothing_saved() -> None:
+    throttle = Throttle(0, 0)
+    throttle.take(1_000_000, 5)
+    throttle.change(1_000, 10)
+    assert throttle.take(1_000, 10) == pytest.approx(1)
