@@ -81,7 +81,7 @@ class FlowStore:
         target = SourcePartition(self._client.alias, self._partition.topic, 0)
         (batch,) = build_batches(pairs, int(time.time() * 1000), max_batch_bytes=MAX_BATCH_BYTES, target=target)
         metadata = await self._client.metadata([self._partition.topic])
-        leader = metadata.topics[self._partition.topic].partitions[0].leader
+        leader = metadata.leader(self._partition)
         await writer.add_partitions([self._partition])
         stamped = restamp(
             batch,
@@ -89,7 +89,7 @@ class FlowStore:
             producer_epoch=writer.producer_epoch,
             base_sequence=writer.take_sequence(self._partition, batch.record_count),
         )
-        base_offset = (await writer.produce(leader, {self._partition: b"".join(stamped)}))[self._partition]
+        base_offset = (await writer.produce(leader, {self._partition: stamped}))[self._partition]
         await writer.commit()
         await self._await_visible(base_offset + batch.record_count)
 

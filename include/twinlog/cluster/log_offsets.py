@@ -6,6 +6,7 @@ fifty thousand others.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,17 @@ from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSp
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.model.offsets import TopicPartition
+
+PAUSE_S = 0.05
+PATIENCE_S = 5.0
+
+_MOVED = frozenset(
+    {
+        kafka_errors.NotLeaderForPartitionError.__name__,
+        kafka_errors.FencedLeaderEpochError.__name__,
+        kafka_errors.UnknownLeaderEpochError.__name__,
+    }
+)
 
 
 class OffsetAt(Enum):
@@ -41,7 +53,27 @@ class OffsetListing:
 async def list_offsets(
     client: RawClient, metadata: ClusterMetadata, partitions: Iterable[TopicPartition], at: OffsetAt
 ) -> OffsetListing:
-    """One request to each broker that leads some of the partitions, all brokers at once."""
+    """One request to each broker that leads some of the partitions, all brokers at once.
+
+    A broker that does not lead a partition yet, as in the first moments of a topic, or no longer, is a matter of time:
+    those partitions are asked for again, where their leaders are then.
+    """
+    listing = await _ask(client, metadata, partitions, at)
+    patience_ends = time.monotonic() + PATIENCE_S
+    while (moved := [one for one, error in listing.failed.items() if error in _MOVED]) and (
+        time.monotonic() < patience_ends
+    ):
+        await client.pause(PAUSE_S)
+        metadata = await client.metadata({partition.topic for partition in moved})
+        again = await _ask(client, metadata, moved, at)
+        failed = {one: error for one, error in listing.failed.items() if one not in again.offsets}
+        listing = OffsetListing({**listing.offsets, **again.offsets}, {**failed, **again.failed})
+    return listing
+
+
+async def _ask(
+    client: RawClient, metadata: ClusterMetadata, partitions: Iterable[TopicPartition], at: OffsetAt
+) -> OffsetListing:
     offsets: dict[TopicPartition, int] = {}
     failed: dict[TopicPartition, str] = {}
     by_leader: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))

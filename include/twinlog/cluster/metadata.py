@@ -12,6 +12,8 @@ from uuid import UUID
 
 import kafka.errors as kafka_errors
 
+from twinlog.model.offsets import TopicPartition
+
 
 @dataclass(frozen=True, slots=True)
 class Broker:
@@ -51,6 +53,13 @@ class ClusterMetadata:
     cluster_id: str | None
     brokers: Mapping[int, Broker]
     topics: Mapping[str, Topic]
+
+    def leader(self, partition: TopicPartition) -> int | None:
+        """Who leads the partition; None where nobody does, or the broker that answered has not heard of it yet."""
+        topic = self.topics.get(partition.topic)
+        if topic is None or partition.partition >= len(topic.partitions):
+            return None
+        return topic.partitions[partition.partition].leader
 
 
 def read_metadata(response: Any) -> ClusterMetadata:

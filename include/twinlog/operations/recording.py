@@ -11,7 +11,7 @@ from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.client_config import for_librdkafka
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import ClusterError
+from twinlog.errors import ClusterError, ClusterUnreachableError
 from twinlog.ledger.barrier import Proven, behind
 from twinlog.ledger.rebuild import Rebuilt, rebuild
 from twinlog.ledger.record import Journal, Recorded, record
@@ -24,14 +24,29 @@ from twinlog.operations.mirror_result import RecordedRun
 
 T = TypeVar("T")
 
+ATTEMPTS = 6
+PAUSE_S = 0.5
+
 _COLUMNS = ("run", "count", "bytes", *GAP_COLUMNS.values())
 
 
 def bring_up_to_date(
     ledger: Ledger, flow: Flow, access: ClusterAccess, target: RawClient, twins: set[TopicPartition]
 ) -> Proven[Recorded]:
-    """Record everything whose data is visible on the target by now; asks nothing of the source."""
-    return _behind_barrier(flow, access, target, twins, lambda journal, ends: record(ledger, journal, ends))
+    """Record everything whose data is visible on the target by now; asks nothing of the source.
+
+    It is tried again where a broker is out of reach: connections have idled while others copied, and recording twice
+    changes nothing.
+    """
+    attempt = 1
+    while True:
+        try:
+            return _behind_barrier(flow, access, target, twins, lambda journal, ends: record(ledger, journal, ends))
+        except ClusterUnreachableError:
+            if attempt == ATTEMPTS:
+                raise
+        target.run(target.pause(PAUSE_S * attempt))
+        attempt += 1
 
 
 def rebuild_ledger(ledger: Ledger, flow: Flow, access: ClusterAccess) -> Rebuilt:
@@ -58,7 +73,9 @@ def _behind_barrier(
         partitions = [TopicPartition(topic, number) for number in range(len(journal_view.partitions))]
         listing = target.run(list_offsets(target, view, partitions, OffsetAt.LOG_END))
         if listing.failed:
-            raise ClusterError(f"cluster {flow.target}: the journal's ends can't be read: {dict(listing.failed)}")
+            raise ClusterUnreachableError(
+                f"cluster {flow.target}: the journal's ends can't be read: {dict(listing.failed)}; try again"
+            )
         return {partition.partition: end for partition, end in listing.offsets.items()}
 
     return behind(

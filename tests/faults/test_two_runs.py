@@ -1,0 +1,97 @@
+"""Two runs of one flow at the same time: one of them copies, and whichever is late does no harm."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from pathlib import Path
+
+import pytest
+
+from local.kafka import KafkaClusters
+from support.crashing import ChildRun, Job, Step
+from support.feeding import Feeder
+from support.ledger_check import await_settled, check_twins, log_ends
+from support.mirroring import Twins, twins
+from support.waiting import await_condition
+from twinlog.cluster.copier import LaneReport, Outcome
+from twinlog.cluster.copy_order import CopyOrder, carry_out_here
+
+PARTITIONS = 3
+SHORT_LEASE_S = 1.5
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"two-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+    flow = twins(
+        kafka_pair["nyc"].bootstrap_servers,
+        kafka_pair["lon"].bootstrap_servers,
+        tmp_path,
+        (topic,),
+        transaction_bytes=4_000,
+    )
+    flow.create(topic, PARTITIONS)
+    Feeder(flow.source_servers, topic, PARTITIONS).feed(1, 600)
+    await_settled(flow.source_servers, topic)
+    return flow
+
+
+def test_the_second_is_skipped(flow: Twins, topic: str) -> None:
+    with ChildRun(Job(flow, "first", Step.AFTER_PRODUCE, signal=signal.SIGSTOP)) as first:
+        first.await_stopped()
+
+        second = flow.mirror(run="second")
+        first.resume()
+        answer = first.result()
+
+    assert second.skipped is not None
+    assert second.skipped.startswith("run first of ")
+    assert "\n" not in second.skipped
+    assert answer["skipped"] is None
+    assert check_twins(flow, topic) == answer["records"]
+
+
+def test_both_begin_in_one_moment(flow: Twins, topic: str) -> None:
+    with ChildRun(Job(flow, "one")) as one, ChildRun(Job(flow, "other")) as other:
+        answers = [one.result(), other.result()]
+
+    assert check_twins(flow, topic) == sum(answer["records"] for answer in answers)
+
+
+@pytest.mark.parametrize("step", [Step.BEFORE_PRODUCE, Step.BEFORE_COMMIT, Step.AFTER_COMMIT])
+def test_a_run_that_hung_is_overtaken_and_fenced(flow: Twins, topic: str, step: Step) -> None:
+    job = Job(flow, "hung", step, nth=2, signal=signal.SIGSTOP, lease_s=SHORT_LEASE_S)
+    with ChildRun(job) as hung:
+        hung.await_stopped()
+        await_condition(lambda: flow.mirror(run="next").skipped is None, "the hung run's lease to end")
+        copied = check_twins(flow, topic)
+        twin, journal = flow.twin(topic), f"twinlog.{flow.flow.source}.{flow.flow.target}.journal.internal"
+        before = [log_ends(flow.target_servers, name) for name in (twin, journal)]
+
+        hung.resume()
+        answer = hung.result()
+
+    assert Outcome.FENCED in {lane["outcome"] for lane in answer["lanes"]}
+    assert {lane["outcome"] for lane in answer["lanes"]} <= {Outcome.FENCED, Outcome.STOPPED, Outcome.DONE}
+    assert [log_ends(flow.target_servers, name) for name in (twin, journal)] == before
+    assert check_twins(flow, topic) == copied
+
+
+def test_a_hung_try_does_not_end_the_next_try_of_its_run(flow: Twins, topic: str) -> None:
+    with ChildRun(Job(flow, "same", Step.AFTER_COMMIT, signal=signal.SIGSTOP)) as hung:
+        hung.await_stopped()
+
+        def after_the_hung_try(orders: list[CopyOrder]) -> list[LaneReport]:
+            hung.resume()
+            hung.result()
+            return carry_out_here(orders)
+
+        result = flow.mirror(after_the_hung_try, run="same")
+
+    assert {report.outcome for report in result.lanes} == {Outcome.DONE}
+    check_twins(flow, topic)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from support.histories import history, rows, some_id
+from twinlog.ledger.chain import Mark
+from twinlog.ledger.last_positions import last_positions
+from twinlog.ledger.store import Ledger
+from twinlog.model.offsets import PartitionPair
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(str(tmp_path / "ledger"), "nyc", "lon")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_last_segment_ends_at_the_position(ledger: Ledger, seed: int) -> None:
+    random = Random(seed)
+    source, target = some_id(random), some_id(random)
+    pasts = [history(random, PartitionPair("t", source, "nyc.t", target, number)) for number in range(4)]
+    entries = [entry for past in pasts for entry in past.entries]
+    random.shuffle(entries)
+    ledger.append(rows(entries), Mark(), Mark("journal", {0: 10}))
+
+    found = last_positions(ledger, [past.pair for past in pasts])
+
+    assert {partition: position.offset for partition, position in found.items()} == {
+        past.pair.target: past.position for past in pasts if past.entries
+    }
+    for past in pasts:
+        if past.last_copied is not None:
+            assert past.last_copied < found[past.pair.target].target_end <= past.target_end
+
+
+def test_a_topic_made_anew_on_the_target_has_none(ledger: Ledger) -> None:
+    random = Random(1)
+    past = history(random, PartitionPair("t", some_id(random), "nyc.t", some_id(random), 0))
+    ledger.append(rows(past.entries), Mark(), Mark("journal", {0: 10}))
+
+    assert last_positions(ledger, [replace(past.pair, target_topic_id=some_id(random))]) == {}
+
+
+def test_the_position_names_the_source_topic_that_was_copied(ledger: Ledger) -> None:
+    random = Random(1)
+    past = history(random, PartitionPair("t", some_id(random), "nyc.t", some_id(random), 0))
+    ledger.append(rows(past.entries), Mark(), Mark("journal", {0: 10}))
+    made_anew = replace(past.pair, source_topic_id=some_id(random))
+
+    (position,) = last_positions(ledger, [made_anew]).values()
+
+    assert position.source_topic_id == past.pair.source_topic_id
+
+
+def test_nothing_is_read_where_nothing_is_asked(ledger: Ledger) -> None:
+    assert last_positions(ledger, []) == {}
