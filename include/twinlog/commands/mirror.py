@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from twinlog.commands.arguments import positive
 from twinlog.commands.console import Console
 from twinlog.commands.flow_context import FlowContext
 
@@ -21,8 +22,8 @@ _BAR = 30
 def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser("mirror", parents=[common], help="copy what is new, once")
     parser.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
-    parser.add_argument("--max-bytes", metavar="N", type=_positive, help="end after about so many bytes")
-    parser.add_argument("--max-seconds", metavar="S", type=_positive, help="end after so many seconds")
+    parser.add_argument("--max-bytes", metavar="N", type=positive, help="end after about so many bytes")
+    parser.add_argument("--max-seconds", metavar="S", type=positive, help="end after so many seconds")
     parser.add_argument("--topic", metavar="NAME", action="append", help="only this topic; may be repeated")
     parser.set_defaults(run=run)
 
@@ -39,7 +40,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     # The clients first: what is wrong with them is known before Spark has taken its twenty seconds.
     mirror = Mirror(context.topology, flow, context.ends(), context.ledger(), show=_show_on(console))
     with spark_session(where) as spark:
-        result = mirror.run(functools.partial(copy_on_spark, spark), tasks=most_tasks(where, flow.lanes), limits=limits)
+        result = mirror.run(functools.partial(copy_on_spark, spark), tasks=most_tasks(spark, flow.lanes), limits=limits)
     console.result(_lines(result), result.to_json())
     for sentence in result.warnings:
         console.note(f"twinlog: {sentence}")
@@ -78,13 +79,3 @@ def _draw(progress: Progress) -> None:
         f"{progress.bytes_per_s / 1e6:.1f} MB/s{left}   {end}"
     )
     sys.stderr.flush()
-
-
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number <= 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
-    return number

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from twinlog.commands.arguments import seconds
 from twinlog.commands.console import Console, table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser("status", parents=[common], help="reach both clusters of each flow and say what is there")
     parser.add_argument("flow", metavar="FLOW", nargs="?", help="such as nyc->lon; all that are enabled if left out")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=15.0, help="how long to wait for a cluster (15)"
+        "--timeout", metavar="SECONDS", type=seconds, default=15.0, help="how long to wait for a cluster (15)"
     )
     parser.set_defaults(run=run)
 
@@ -62,6 +63,10 @@ def _lines(found: Status) -> Iterator[str]:
         yield ""
         rows = [["FLOW", "TOPIC", "BEHIND"]]
         yield from table(rows + [[flow, topic.topic, _behind(topic.records, topic.seconds)] for flow, topic in late])
+    concerns = sorted({warning.message for flow in found.flows for warning in flow.preflight})
+    if concerns:
+        yield ""
+        yield from concerns
 
 
 def _behind(records: int | None, seconds: float | None) -> str:
@@ -84,13 +89,3 @@ def _amount(topics: int | None, partitions: int | None) -> str:
 
 def _count(number: int | None, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 86_400:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, not {text!r}")
-    return seconds

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinlog.commands.arguments import seconds
 from twinlog.commands.console import Console
 from twinlog.errors import ConfigurationError, TopologyError
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from twinlog.intake.imported import Imported
     from twinlog.model.estate import Finding
     from twinlog.model.topology import Topology
+    from twinlog.operations.view import View
 
 _MM1_OPTIONS = (
     "whitelist",
@@ -39,6 +42,12 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
         "check", parents=[common], help="say everything that is wrong or doubtful in the topology"
     )
     check.set_defaults(run=run_check)
+
+    view = actions.add_parser(
+        "view", parents=[common], help="ask the clusters which of them reach which, by their heartbeats and topics"
+    )
+    view.add_argument("--timeout", metavar="SECONDS", type=seconds, default=15.0, help="how long to wait (15)")
+    view.set_defaults(run=run_view)
 
     mm2 = actions.add_parser("import-mm2", parents=[common], help="make a topology from MirrorMaker 2's files")
     mm2.add_argument("files", metavar="FILE", type=Path, nargs="+", help="mm2.properties, or connector configurations")
@@ -90,6 +99,20 @@ def run_check(asked: argparse.Namespace, console: Console) -> int:
         for name, flows in planned_settings(topology).items():
             console.note(f"note: {', '.join(flows)}: {name} is read and checked, but nothing acts on it yet")
     return 0 if valid else ConfigurationError.exit_code
+
+
+def run_view(asked: argparse.Namespace, console: Console) -> int:
+    from twinlog.cluster.access import flow_access  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.intake.topology_file import load  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.view import view  # noqa: PLC0415 - as the first
+
+    topology = load(asked.topology)
+    found = view(topology, functools.partial(flow_access, topology), asked.timeout)
+    console.result(_viewed(found), found.to_json())
+    for cluster in found.clusters:
+        if cluster.error is not None:
+            console.note(f"twinlog: {cluster.error}")
+    return found.exit_code
 
 
 def run_import_mm2(asked: argparse.Namespace, console: Console) -> int:
@@ -164,6 +187,16 @@ def _described(topology: Topology) -> Iterator[str]:
     for flow in topology.flows.values():
         off = "" if flow.enabled else ", not enabled"
         yield f"  {flow.name}: {flow.naming} names, route {flow.route}, schedule {flow.schedule}{off}"
+
+
+def _viewed(found: View) -> Iterator[str]:
+    for cluster in found.clusters:
+        if cluster.error is not None:
+            yield f"{cluster.cluster}: not reached"
+            continue
+        yield f"{cluster.cluster}: {len(cluster.remote_topics)} topics mirrored in"
+        for upstream in cluster.upstream:
+            yield f"  from {upstream.cluster}, {upstream.hops} hops: {' <- '.join((cluster.cluster, *upstream.path))}"
 
 
 def _as_json(topology: Topology, findings: list[Finding], valid: bool) -> dict[str, Any]:

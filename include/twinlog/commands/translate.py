@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from twinlog.commands.arguments import offset
 from twinlog.commands.console import Console
 from twinlog.commands.flow_context import FlowContext
 
@@ -13,8 +14,8 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser("translate", parents=[common], help="translate an offset to the other side, exactly")
     parser.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
     parser.add_argument("topic", metavar="TOPIC", help="on the source; with --reverse, on the target")
-    parser.add_argument("partition", metavar="PARTITION", type=_offset)
-    parser.add_argument("offset", metavar="OFFSET", type=_offset)
+    parser.add_argument("partition", metavar="PARTITION", type=offset)
+    parser.add_argument("offset", metavar="OFFSET", type=offset)
     parser.add_argument("--reverse", action="store_true", help="from the target to the source")
     parser.set_defaults(run=run)
 
@@ -46,13 +47,3 @@ def run(asked: argparse.Namespace, console: Console) -> int:
         },
     )
     return 0
-
-
-def _offset(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, not {text!r}")
-    return number
