@@ -2,9 +2,10 @@
 
 - names are looked up off the event loop, and the TLS handshake ends with the time-out as connecting does;
 - a socket that could not be connected is closed;
-- reads take 64 KiB at a time and writes are not copied, so throughput does not depend on the size of a batch;
+- neither reads nor writes are copied on their way, so throughput does not depend on the size of a batch;
 - an answer that came just before the connection's end is still read;
-- bodies of requests and answers, which hold credentials and data, are never logged, whatever the log level.
+- the library logs nothing: each failure reaches us as an exception, and its lines, some of which hold whole requests
+  and answers with credentials and data, would bury ours.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ from typing import Any
 
 import kafka.errors as kafka_errors
 from kafka.future import Future
+from kafka.net.connection import KafkaConnection
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
-_READ_BYTES = 64 * 1024
-_READ_AT_ONCE_BYTES = 8 * 1024 * 1024
-"""Bound of one turn on the event loop, so that a fast broker does not starve the others."""
+from twinlog.cluster.failures import words
+from twinlog.cluster.frames import Frame, FrameReader
 
-# These loggers print whole requests and answers at DEBUG, and at ERROR an answer that cannot be decoded.
-logging.getLogger("kafka.net.connection").setLevel(logging.WARNING)
-logging.getLogger("kafka.protocol.parser").setLevel(logging.CRITICAL)
+_NOTHING = logging.CRITICAL + 1
+_LIBRARY_LOG = logging.getLogger("kafka")
+_LIBRARY_LOG.setLevel(_NOTHING)
+# Nor from a logger below it that somebody gives a level of its own.
+_LIBRARY_LOG.propagate = False
+# These print whole requests and answers at DEBUG, and at ERROR an answer that cannot be decoded.
+for _name in ("kafka.net.connection", "kafka.protocol.parser"):
+    logging.getLogger(_name).setLevel(_NOTHING)
 
 
 class Connections(KafkaConnectionManager):  # type: ignore[misc]
@@ -63,7 +69,8 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]
             except BaseException:
                 sock.close()
                 raise
-        raise kafka_errors.KafkaConnectionError(f"{host}:{port}: {failure}") from failure
+        reason = "the name has no address" if failure is None else words(failure)
+        raise kafka_errors.KafkaConnectionError(f"{host}:{port}: {reason}") from failure
 
     async def _look_up(self, host: str, port: int, timeout_at: float | None) -> list[Any]:
         """The addresses of a name; the system's resolver may block for longer than any time-out of ours."""
@@ -90,19 +97,49 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]
             return  # the loop was closed while the resolver was still busy; nobody waits for the answer
 
 
-class _TcpTransport(KafkaTCPTransport):  # type: ignore[misc]
-    def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        return _receive(self._sock, _READ_AT_ONCE_BYTES)
+class _FramedReading(KafkaTCPTransport):  # type: ignore[misc]
+    """Reads whole answers, without the copies that the library makes of them (see `frames`)."""
+
+    _at_once_bytes: int | None
+
+    async def _read_from_sock(self) -> None:
+        frames = FrameReader(self._protocol.parser._validate_frame_size)
+        while self._read and not self._closed:
+            await self._net.wait_read(self._sock)
+            try:
+                received, ended = frames.receive(self._sock, self._at_once_bytes)
+                if ended is not None:
+                    self.abort(error=ended)
+                    return
+                self.last_read = time.monotonic()
+                for frame in received:
+                    _hand_over(frame, self._protocol)
+            except kafka_errors.KafkaProtocolError as error:
+                self.abort(error=error)
+                return
 
 
-class _TlsTransport(KafkaSSLTransport):  # type: ignore[misc]
+def _hand_over(frame: Frame, connection: KafkaConnection | None) -> None:
+    """Give the connection an answer, as if all but its last byte had come before: it takes it from there."""
+    if connection is None or connection.closed:  # an answer before this one ended it
+        return
+    connection.parser._receiving, connection.parser._rbuffer = True, frame
+    frame.seek(len(frame) - 1)
+    connection.data_received(bytes(frame[-1:]))
+
+
+class _TcpTransport(_FramedReading):
+    # So that a fast broker does not starve the others on the event loop.
+    _at_once_bytes = 8 * 1024 * 1024
+
+
+class _TlsTransport(_FramedReading, KafkaSSLTransport):  # type: ignore[misc]
+    # Without a bound: bytes that OpenSSL holds already would not wake the selector again.
+    _at_once_bytes = None
+
     def write(self, data: bytes) -> None:
         # TLS takes 16 KiB at a time; slicing a view costs nothing, slicing bytes copies the rest each time.
         super().write(memoryview(data))
-
-    def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        # Without a bound: bytes that OpenSSL holds already would not wake the selector again.
-        return _receive(self._sock, None)
 
     async def handshake_until(self, timeout_at: float | None) -> None:
         while True:
@@ -113,34 +150,9 @@ class _TlsTransport(KafkaSSLTransport):  # type: ignore[misc]
             except ssl.SSLWantWriteError:
                 await self._net.wait_write(self._sock, timeout_at=timeout_at)
             except OSError as error:
-                raise kafka_errors.KafkaConnectionError(f"the TLS handshake failed: {error}") from error
+                raise kafka_errors.KafkaConnectionError(f"the TLS handshake failed: {words(error)}") from error
             else:
                 return
-
-
-def _receive(sock: socket.socket, limit: int | None) -> tuple[bytes, Exception | None]:
-    """What has arrived, up to `limit`; or, once there is nothing left, the error that ended the stream.
-
-    Never both: a broker that refuses our credentials says so and closes, and whoever is told of the end first would
-    not look at the answer before it. A stream that has ended says so again at the next read.
-    """
-    chunks: list[bytes] = []
-    size = 0
-    ended: Exception | None = None
-    while ended is None and (limit is None or size < limit):
-        try:
-            chunk = sock.recv(_READ_BYTES)
-        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            break
-        except OSError as error:
-            ended = kafka_errors.KafkaConnectionError(str(error))
-            ended.__cause__ = error
-        else:
-            if not chunk:
-                ended = kafka_errors.KafkaConnectionError("the broker closed the connection")
-            chunks.append(chunk)
-            size += len(chunk)
-    return b"".join(chunks), None if size else ended
 
 
 def event_loop() -> NetworkSelector:

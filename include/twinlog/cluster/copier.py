@@ -8,6 +8,7 @@ finds itself fenced says so and does not raise: a scheduler would try it again a
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -231,7 +232,14 @@ class Copier:
             if target.position < planned.range.end or target.touched:
                 limit = max_batch_bytes[planned.pair.target_topic]
                 sources.append(
-                    SourcePartitionState(planned.pair, target.position, planned.range.end, limit, target.leader_epoch)
+                    SourcePartitionState(
+                        planned.pair,
+                        target.position,
+                        planned.range.end,
+                        limit,
+                        target.leader_epoch,
+                        returned=deque(planned.returned),
+                    )
                 )
                 targets.append(target)
         return sources, targets

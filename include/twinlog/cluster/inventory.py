@@ -120,27 +120,28 @@ async def log_sizes(client: RawClient, metadata: ClusterMetadata) -> dict[TopicP
 async def max_batch_bytes(client: RawClient, topics: Iterable[str]) -> dict[str, int]:
     """The largest batch that each topic takes."""
     wanted = list(topics)
-    if not wanted:
-        return {}
+    found = await topic_settings(client, wanted, MAX_MESSAGE_BYTES)
+    return {topic: int(found.get(topic, DEFAULT_MAX_MESSAGE_BYTES)) for topic in wanted}
+
+
+async def topic_settings(client: RawClient, topics: Iterable[str], name: str) -> dict[str, str]:
+    """One setting of many topics, as it is in effect; topics that we may not look at are left out."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
+    resources = [
+        resource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=[name]) for topic in topics
+    ]
+    if not resources:
+        return {}
     answer = await client.request(
-        DescribeConfigsRequest(
-            resources=[
-                resource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=[MAX_MESSAGE_BYTES])
-                for topic in wanted
-            ],
-            include_synonyms=False,
-            include_documentation=False,
-        )
+        DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
     )
-    found = {
-        result.resource_name: int(entry.value)
+    return {
+        result.resource_name: entry.value
         for result in answer.results
         if not result.error_code
         for entry in result.configs
-        if entry.name == MAX_MESSAGE_BYTES and entry.value
+        if entry.name == name and entry.value
     }
-    return {topic: found.get(topic, DEFAULT_MAX_MESSAGE_BYTES) for topic in wanted}
 
 
 async def epoch_ends(

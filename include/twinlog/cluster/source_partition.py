@@ -9,7 +9,7 @@ from itertools import groupby
 
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
-from twinlog.model.offsets import PartitionPair
+from twinlog.model.offsets import PartitionPair, Span
 from twinlog.model.positions import NO_LEADER_EPOCH
 from twinlog.wire.outgoing import NO_GAPS, Gaps, OutgoingBatch
 
@@ -56,11 +56,35 @@ class SourcePartitionState:
     waiting_bytes: int = 0
     damaged: int = 0
     refused: bool = False
+    returned: deque[Span] = field(default_factory=deque)
+    """What came from the target in the first place, in order; never fetched."""
+
+    def __post_init__(self) -> None:
+        self._pass_over_returned()
 
     @property
     def exhausted(self) -> bool:
         """Nothing is left to fetch; parcels may still wait."""
         return self.refused or self.at >= self.end
+
+    @property
+    def stop(self) -> int:
+        """Where fetching pauses: at the range's end, or before what is not sent back."""
+        return min(self.returned[0].start, self.end) if self.returned else self.end
+
+    def read_to(self, at: int, epoch: int) -> None:
+        """Everything before `at` is among the parcels; the batch that ends there was written in `epoch`."""
+        self.at, self.last_epoch = at, epoch
+        self._pass_over_returned()
+
+    def _pass_over_returned(self) -> None:
+        while self.returned and self.returned[0].start <= self.at < self.end:
+            end = min(self.returned[0].end, self.end)
+            self.returned.popleft()
+            if end > self.at:
+                # The epoch of what was not read is not known, and what is not known can't be compared.
+                self.parcels.append(Parcel(None, end, NO_LEADER_EPOCH, Gaps(filtered=end - self.at)))
+                self.at, self.last_epoch = end, NO_LEADER_EPOCH
 
 
 def fetch_request(

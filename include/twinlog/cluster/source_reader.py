@@ -213,7 +213,7 @@ class SourceReader:
             return
         source = SourcePartition(self._client.alias, state.pair.source_topic, state.pair.partition)
         try:
-            selection = select_from(answer, source, state.at, state.end, state.max_batch_bytes)
+            selection = select_from(answer, source, state.at, state.stop, state.max_batch_bytes)
         except BatchTooLargeError as too_large:
             self._refuse(state, FindingKind.TOO_LARGE, str(too_large))
             return
@@ -228,7 +228,7 @@ class SourceReader:
             state.waiting_bytes += batch.size_bytes
         if selection.trailing.total:
             state.parcels.append(Parcel(None, selection.end, selection.last_epoch, selection.trailing))
-        state.at, state.last_epoch = selection.end, selection.last_epoch
+        state.read_to(selection.end, selection.last_epoch)
 
     def _refuse_or_retry(self, state: SourcePartitionState, answer: Any) -> None:
         error = kafka_errors.for_code(answer.error_code)

@@ -119,6 +119,7 @@ class TargetPartition:
             (GapKind.ABORTED, gaps.aborted),
             (GapKind.CONTROL, gaps.control),
             (GapKind.COMPACTED, gaps.compacted),
+            (GapKind.FILTERED, gaps.filtered),
         ):
             if offsets:
                 self.carried[kind] = self.carried.get(kind, 0) + offsets

@@ -1,20 +1,23 @@
-"""Creating and growing topics, and reading what was set on them; many in one request, each repeatable."""
+"""Creating, growing and deleting topics: many in one request, each repeatable, each answered for itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic
+from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 
-from twinlog.cluster.admin import Admin
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import Refusal, portions, refusal
 
 TIMEOUT_S = 60.0
-TOPICS_A_REQUEST = 500
+RECORDS_A_REQUEST = 5_000
+ALREADY_THERE = "TopicAlreadyExists"
+CLUSTER_DEFAULT = -1
 
-_TOPIC_OVERRIDE = 1
-"""Kafka's DYNAMIC_TOPIC_CONFIG: said of this topic, not inherited from a broker."""
+_UUID_VERSION = 6
+"""The first version of DeleteTopics that takes topics by id; before, by name only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,46 +31,98 @@ class TopicToCreate:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def create_topics(admin: Admin, topics: Iterable[TopicToCreate]) -> None:
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The ids of the topics that this call created, and what was refused; topics that were there are in neither."""
+
+    ids: Mapping[str, UUID]
+    refused: Mapping[str, Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDefaults:
+    """What a topic gets of which nothing is said."""
+
+    settings: Mapping[str, str]
+    replication_factor: int
+
+
+async def create_topics(client: RawClient, topics: Iterable[TopicToCreate]) -> Created:
     """Create those that are not there yet; one that is stays as it is."""
-    wanted = [
-        NewTopic(topic.name, topic.partitions, topic.replication_factor, config=dict(topic.settings))
-        for topic in topics
-    ]
-    for first in range(0, len(wanted), TOPICS_A_REQUEST):
-        with admin.errors():
-            creating = admin.create_topics(wanted[first : first + TOPICS_A_REQUEST], operation_timeout=TIMEOUT_S)
-            for future in creating.values():
-                try:
-                    future.result()
-                except KafkaException as error:
-                    if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                        raise
+    ids: dict[str, UUID] = {}
+    refused: dict[str, Refusal] = {}
+    for portion in portions(topics, lambda topic: 1 + topic.partitions + len(topic.settings), RECORDS_A_REQUEST):
+        answer = await client.request(_creation(portion), client.controller(), TIMEOUT_S)
+        for result in answer.topics:
+            failed = refusal(result.error_code, result.error_message)
+            if failed is None:
+                ids[result.name] = result.topic_id
+            elif failed.error != ALREADY_THERE:
+                refused[result.name] = failed
+    return Created(ids, refused)
 
 
-def grow_topics(admin: Admin, partitions: Mapping[str, int]) -> None:
-    """Give each topic so many partitions."""
-    if not partitions:
-        return
-    with admin.errors():
-        growing = admin.create_partitions(
-            [NewPartitions(name, count) for name, count in partitions.items()], operation_timeout=TIMEOUT_S
+async def cluster_defaults(client: RawClient, name: str) -> ClusterDefaults | None:
+    """What a topic of this name would get if it were created, which it is not; None where we may not know."""
+    answer = await client.request(
+        _creation([TopicToCreate(name, 1, CLUSTER_DEFAULT)], validate_only=True), client.controller(), TIMEOUT_S
+    )
+    (result,) = answer.topics
+    if result.error_code or result.topic_config_error_code or not result.configs:
+        return None
+    settings = {entry.name: entry.value for entry in result.configs if entry.value is not None}
+    return ClusterDefaults(settings, result.replication_factor)
+
+
+async def grow_topics(client: RawClient, partitions: Mapping[str, int]) -> dict[str, Refusal]:
+    """Give each topic so many partitions; what was refused."""
+    refused: dict[str, Refusal] = {}
+    topic = CreatePartitionsRequest.CreatePartitionsTopic
+    for portion in portions(partitions.items(), lambda wanted: wanted[1], RECORDS_A_REQUEST):
+        request = CreatePartitionsRequest(
+            topics=[topic(name=name, count=count, assignments=None) for name, count in portion],
+            timeout_ms=int(TIMEOUT_S * 1000),
+            validate_only=False,
         )
-        for future in growing.values():
-            future.result()
+        answer = await client.request(request, client.controller(), TIMEOUT_S)
+        for result in answer.results:
+            if (failed := refusal(result.error_code, result.error_message)) is not None:
+                refused[result.name] = failed
+    return refused
 
 
-def topic_overrides(admin: Admin, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The settings that were made on each topic itself."""
-    resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
-    if not resources:
-        return {}
-    with admin.errors():
-        return {
-            resource.name: {
-                name: entry.value
-                for name, entry in future.result().items()
-                if entry.source == _TOPIC_OVERRIDE and entry.value is not None
-            }
-            for resource, future in admin.describe_configs(resources).items()
-        }
+async def delete_topics(client: RawClient, topics: Iterable[str]) -> dict[str, Refusal]:
+    """Delete topics; what was refused."""
+    refused: dict[str, Refusal] = {}
+    by_state = client.api_version(DeleteTopicsRequest) >= _UUID_VERSION
+    for portion in portions(topics, lambda _: 1, RECORDS_A_REQUEST):
+        wanted = (
+            {"topics": [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=UUID(int=0)) for name in portion]}
+            if by_state
+            else {"topic_names": portion}
+        )
+        request = DeleteTopicsRequest(timeout_ms=int(TIMEOUT_S * 1000), **wanted)
+        answer = await client.request(request, client.controller(), TIMEOUT_S)
+        for result in answer.responses:
+            failed = refusal(result.error_code, getattr(result, "error_message", None))
+            if failed is not None:
+                refused[result.name] = failed
+    return refused
+
+
+def _creation(topics: Iterable[TopicToCreate], *, validate_only: bool = False) -> CreateTopicsRequest:
+    topic = CreateTopicsRequest.CreatableTopic
+    return CreateTopicsRequest(
+        topics=[
+            topic(
+                name=wanted.name,
+                num_partitions=wanted.partitions,
+                replication_factor=wanted.replication_factor,
+                assignments=[],
+                configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in wanted.settings.items()],
+            )
+            for wanted in topics
+        ],
+        timeout_ms=int(TIMEOUT_S * 1000),
+        validate_only=validate_only,
+    )

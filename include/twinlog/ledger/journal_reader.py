@@ -19,7 +19,8 @@ from twinlog.ledger.columns import RawEntry
 
 CHUNK_ENTRIES = 100_000
 _BATCH = 10_000
-_POLL_S = 0.2
+_POLL_S = 0.02
+"""Short, because a read for many messages waits for all of it once the last have come."""
 
 
 def read(

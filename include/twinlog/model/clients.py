@@ -83,18 +83,29 @@ _TABLE = (
     ClientProperty("retry.backoff.max.ms", "The longest wait between retries.", lan="1000", wan="10000"),
     ClientProperty("reconnect.backoff.ms", "The wait before connecting again.", lan="50", wan="250"),
     ClientProperty("reconnect.backoff.max.ms", "The longest wait between connecting again.", lan="1000", wan="10000"),
-    ClientProperty("send.buffer.bytes", "The socket's send buffer (SO_SNDBUF).", lan="131072", wan="4194304"),
-    ClientProperty("receive.buffer.bytes", "The socket's receive buffer (SO_RCVBUF).", lan="65536", wan="4194304"),
+    # A fixed size switches off the kernel's own tuning, which does better than any small one.
+    ClientProperty(
+        "send.buffer.bytes",
+        "The socket's send buffer (SO_SNDBUF); -1 leaves it to the system.",
+        lan="-1",
+        wan="4194304",
+    ),
+    ClientProperty(
+        "receive.buffer.bytes",
+        "The socket's receive buffer (SO_RCVBUF); -1 leaves it to the system.",
+        lan="-1",
+        wan="4194304",
+    ),
     # Reading
     ClientProperty("fetch.min.bytes", "A fetch waits for so much.", roles=_CONSUMER, lan="1", wan="1048576"),
     ClientProperty("fetch.max.wait.ms", "And no longer than this.", roles=_CONSUMER, lan="500", wan="1000"),
-    ClientProperty("fetch.max.bytes", "The most one fetch brings.", roles=_CONSUMER, lan="52428800", wan="104857600"),
+    ClientProperty("fetch.max.bytes", "The most one fetch brings.", roles=_CONSUMER, lan="8388608", wan="33554432"),
     ClientProperty(
         "max.partition.fetch.bytes",
         "The most one fetch brings of one partition.",
         roles=_CONSUMER,
-        lan="1048576",
-        wan="4194304",
+        lan="4194304",
+        wan="8388608",
     ),
     # Writing
     ClientProperty(

@@ -51,7 +51,6 @@ class SyncSettings:
         "out on the target.",
         section=_SYNC,
         mm2=True,
-        planned=True,
     )
     sync_topic_configs_enabled: bool = setting(
         "sync.topic.configs.enabled",
@@ -61,7 +60,6 @@ class SyncSettings:
         section=_SYNC,
         mm2=True,
         aliases=("sync.configs",),
-        planned=True,
     )
     sync_topic_configs_interval_seconds: int = setting(
         "sync.topic.configs.interval.seconds",
@@ -70,7 +68,6 @@ class SyncSettings:
         "How often they are compared.",
         section=_SYNC,
         mm2=True,
-        planned=True,
     )
     sync_topic_acls_enabled: bool = setting(
         "sync.topic.acls.enabled",
@@ -81,7 +78,6 @@ class SyncSettings:
         section=_SYNC,
         mm2=True,
         aliases=("sync.acls",),
-        planned=True,
     )
     sync_topic_acls_interval_seconds: int = setting(
         "sync.topic.acls.interval.seconds",
@@ -90,15 +86,14 @@ class SyncSettings:
         "How often they are compared.",
         section=_SYNC,
         mm2=True,
-        planned=True,
     )
     sync_topic_acls_mode: str = setting(
         "sync.topic.acls.mode",
         "safe",
         Choice(("safe", "full")),
-        "`full`, for migrations, copies write, group, transactional-id, deny and prefixed ACLs too.",
+        "`full`, for migrations, copies ACLs as they are: write permissions, and those on groups and transactional ids "
+        "too, and client quotas. Denials and prefixed patterns travel in both modes, with names translated.",
         section=_SYNC,
-        planned=True,
     )
     sync_topic_deletes: bool = setting(
         "sync.topic.deletes",
@@ -106,7 +101,14 @@ class SyncSettings:
         Boolean(),
         "Whether a topic deleted on the source is deleted on the target; never one that Twinlog did not create.",
         section=_SYNC,
-        planned=True,
+    )
+    sync_topic_deletes_grace_seconds: int = setting(
+        "sync.topic.deletes.grace.seconds",
+        7 * 24 * 3600,
+        Integer(0),
+        "How long a topic must have been gone from the source before it is deleted on the target without anybody's "
+        "approval; `twinlog sync --yes` approves.",
+        section=_SYNC,
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 
@@ -45,6 +46,13 @@ class TopicPartition:
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+class Span(NamedTuple):
+    """Offsets `[start, end)` of a partition that is known from elsewhere."""
+
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from twinlog.model.offsets import PartitionPair, Range
+from twinlog.model.offsets import PartitionPair, Range, Span
 from twinlog.model.positions import Position
 
 
@@ -146,6 +146,8 @@ class PlannedRange:
     lane: int
     bytes: int
     """As estimated."""
+    returned: tuple[Span, ...] = ()
+    """What the other direction mirrored in, in order: it is not sent back to where it came from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ def copy_settings(
     writing: Mapping[str, str],
     budget_s: float,
     throttle_share: float,
+    sole_writer: bool,
 ) -> CopySettings:
     """What one task of a run is told; the client properties are honoured under Kafka's own names."""
     in_flight = int(writing["max.in.flight.requests.per.connection"])
@@ -44,6 +45,7 @@ def copy_settings(
         max_request_bytes=int(writing["max.request.size"]),
         budget_s=budget_s,
         throttle_share=throttle_share,
+        sole_writer=sole_writer,
         fetch=FetchSettings(
             max_bytes=int(reading["fetch.max.bytes"]),
             min_bytes=int(reading["fetch.min.bytes"]),

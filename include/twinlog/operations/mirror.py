@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.copier import LaneReport
 from twinlog.cluster.copy_order import CopyOrder, Executor
-from twinlog.cluster.metadata import Topic
+from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import principal_of
 from twinlog.errors import FencedError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
@@ -25,13 +26,17 @@ from twinlog.model.plan import Budget, Decision, Plan, Rules, StartAt, plan
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.copy_settings import copy_settings
+from twinlog.operations.internal_topics import create_internal_topics
 from twinlog.operations.lease import LEASE_S, held
 from twinlog.operations.mirror_result import MirrorResult, planned_findings
 from twinlog.operations.position_keeping import PositionKeeper
 from twinlog.operations.progress import Show, watched
 from twinlog.operations.recording import bring_up_to_date, run_totals
+from twinlog.operations.started_anew import started_anew
 from twinlog.operations.survey import Survey, survey
-from twinlog.operations.target_topics import create_internal_topics, create_twins
+from twinlog.operations.sync import Sync
+from twinlog.operations.twin_planning import Sides
+from twinlog.operations.way_back import compacted_both_ways, other_direction, way_back
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,18 @@ class Mirror:
         """Copy what is new, once; at most `tasks` orders are given to `execute`."""
         run = run or new_run_id()
         with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
-            topics = self._topics(source, limits)
-            self._prepare(target, topics)
+            sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
+            topics = self._topics(sides.source_view, limits)
+            refused = compacted_both_ways(self._topology, self._flow, source, sides.source_view, topics)
+            left_out = {finding.partition.topic for finding in refused}
+            topics = [topic for topic in topics if topic.name not in left_out]
+            notes = self._prepare(sides, limits)
             with held(self._flow, self._ends.target, target, run, lease_s=self._lease_s) as lease:
                 if lease.refused is not None:
                     return MirrorResult(self._flow.name, run, skipped=lease.refused)
                 try:
-                    return self._copy(source, target, execute, topics, lease.record, tasks, limits, run)
+                    result = self._copy(source, target, execute, topics, lease.record, tasks, limits, run)
+                    return replace(result, notes=notes, findings=(*refused, *result.findings))
                 except FencedError as overtaken:
                     return MirrorResult(self._flow.name, run, skipped=str(overtaken))
 
@@ -109,9 +119,15 @@ class Mirror:
         found = target.run(survey(source, target, self._flow, self._policy, [topic.name for topic in topics]))
         keeper = PositionKeeper(self._flow, run, record, self._ends.target, target, self._ledger)
         found = replace(found, partitions=keeper.recover(found.partitions))
+        anew = started_anew(self._ledger, found.partitions)
         if limits.topics is None:
             found = replace(found, partitions=keeper.renew_if_due(found.partitions))
+        back = way_back(self._topology, self._flow, self._ends.source, source, found.partitions)
+        if back is not None:
+            found = replace(found, partitions=back.bounded(found.partitions))
         planned = self._plan(found, record.lanes, tasks, limits)
+        if back is not None:
+            planned = back.applied(planned)
         reports = self._execute(execute, planned, self._orders(planned, found, record.lanes, limits, run))
         twins = {pair.target for pair in found.partitions.pairs}
         recorded = bring_up_to_date(self._ledger, self._flow, self._ends.target, target, twins).read
@@ -124,6 +140,7 @@ class Mirror:
             lanes=tuple(reports),
             findings=(
                 *found.findings,
+                *anew,
                 *planned_findings(planned),
                 *(finding for report in reports for finding in report.findings),
             ),
@@ -139,21 +156,25 @@ class Mirror:
         with watched(self._flow.name, self._ends.target, ranges, self._show):
             return execute(orders)
 
-    def _topics(self, source: RawClient, limits: Limits) -> list[Topic]:
+    def _topics(self, source: ClusterMetadata, limits: Limits) -> list[Topic]:
         """The source's topics that the flow takes, of those that this run is limited to."""
         named = {other.name: naming_of(other) for other in self._topology.flows.values() if other.naming_policy}
         selection = TopicSelection(self._topology, self._flow, named, topics_of(self._flow))
         return [
             topic
-            for topic in source.run(source.metadata()).topics.values()
+            for topic in source.topics.values()
             if selection.left_out(topic.name) is None and (limits.topics is None or topic.name in limits.topics)
         ]
 
-    def _prepare(self, target: RawClient, topics: Sequence[Topic]) -> None:
-        view = target.run(target.metadata())
-        admin = self._ends.target.admin()
-        create_internal_topics(admin, self._flow, self._flow.lanes, view)
-        create_twins(admin, self._ends.source.admin(), self._flow, policy=self._policy, sources=topics, target=view)
+    def _prepare(self, sides: Sides, limits: Limits) -> tuple[str, ...]:
+        """Everything that the target needs before the first record is copied; what there is to say of it."""
+        principal = principal_of(self._ends.target.settings)
+        sides.target.run(
+            create_internal_topics(sides.target, self._flow, self._flow.lanes, sides.target_view, principal)
+        )
+        sync = Sync(self._topology, self._flow, self._ends.source, self._ends.target)
+        prepared = sync.prepare(sides, limits.topics)
+        return (*prepared.warnings, *(warning.message for warning in prepared.preflight))
 
     def _plan(self, found: Survey, lanes: int, tasks: int, limits: Limits) -> Plan:
         flow = self._flow
@@ -184,6 +205,7 @@ class Mirror:
                     writing=writing,
                     budget_s=self._seconds(limits),
                     throttle_share=max(task.bytes, 1) / total,
+                    sole_writer=self._flow.naming == "prefixed" or other_direction(self._topology, self._flow) is None,
                 ),
                 task.ranges,
                 found.max_batch_bytes,

@@ -44,6 +44,8 @@ class MirrorResult:
     recorded: RecordedRun = field(default_factory=RecordedRun)
     lanes: tuple[LaneReport, ...] = ()
     findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What preparing the target had to say; it kept nothing from being copied that is not a finding too."""
 
     @property
     def failures(self) -> list[str]:
@@ -55,7 +57,7 @@ class MirrorResult:
     def warnings(self) -> list[str]:
         """Everything that people must know beside the figures, each a sentence, once."""
         lanes = [f"lane {one.lane}: {one.reason}" for one in self.lanes if one.reason]
-        return list(dict.fromkeys([*lanes, *(finding.message for finding in self.findings)]))
+        return list(dict.fromkeys([*lanes, *(finding.message for finding in self.findings), *self.notes]))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -78,6 +80,7 @@ class MirrorResult:
                 }
                 for finding in self.findings
             ],
+            "notes": list(self.notes),
             "lanes": [{"lane": one.lane, "outcome": one.outcome, "reason": one.reason} for one in self.lanes],
         }
 

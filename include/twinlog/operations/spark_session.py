@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 LOCAL = "local[*]"
 VARIABLE = "TWINLOG_SPARK"
 
+_LOCAL_THREADS = re.compile(r"local\[(\d+|\*)")
 _MASTERS = ("local", "spark://", "yarn", "k8s://")
 _SETTINGS = {
     "spark.speculation": "false",
@@ -68,6 +70,12 @@ def _remote(where: str) -> SparkSession:
     return session
 
 
-def most_tasks(where: str, lanes: int) -> int:
-    """How many tasks to cut a run into: one a lane at the most, and in this machine's own session one a core."""
-    return min(lanes, os.cpu_count() or 1) if where.startswith("local") else lanes
+def most_tasks(spark: SparkSession, lanes: int) -> int:
+    """How many tasks to cut a run into: one a lane at the most, and on a single machine as many as run at once there.
+
+    More would wait for a core, and each starts a Python process of its own.
+    """
+    threads = _LOCAL_THREADS.match(spark.conf.get("spark.master") or "")
+    if threads is None:
+        return lanes
+    return min(lanes, int(threads[1]) if threads[1] != "*" else os.cpu_count() or 1)

@@ -24,6 +24,7 @@ from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.asking import ask_all
 from twinlog.operations.lag import Lag, TopicLag, measure
+from twinlog.operations.preflight import PreflightWarning, preflight, target_internal_topics
 
 DEFAULT_TIMEOUT_S = 15.0
 AccessFor = Callable[[Flow, str], ClusterAccess]
@@ -58,6 +59,8 @@ class FlowStatus:
     lag_seconds: float | None = None
     lag: tuple[TopicLag, ...] = ()
     """The same a topic."""
+    preflight: tuple[PreflightWarning, ...] = ()
+    """What would hurt if a broker were lost, on either side."""
     problem: str | None = None
     """Why the state or the lag could not be read although both clusters were reached."""
     exit_code: int = 0
@@ -90,21 +93,31 @@ class Status:
 
     def to_json(self) -> dict[str, Any]:
         rows = [asdict(flow) for flow in self.flows]
-        for row in rows:
+        for flow, row in zip(self.flows, rows, strict=True):
             del row["exit_code"]
             row["lag"] = list(row["lag"])  # Airflow keeps lists as they are, and wraps tuples
+            row["preflight"] = [warning.to_json() for warning in flow.preflight]
             for side in (row["source"], row["target"]):
                 del side["exit_code"], side["retriable"]
         return {"flows": rows, "unreachable": self.unreachable}
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Past:
     """What the target and the ledger know of a flow that has run."""
 
     state: str
     lag: Lag
     last_run: str | None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What both clusters say when asked for more than what they are."""
+
+    preflight: tuple[PreflightWarning, ...]
+    past: _Past | None
+    """None where the flow has never run."""
 
 
 def status(
@@ -145,9 +158,9 @@ def status(
     looks = {}
     for flow in chosen:
         source, target = found(flow, "source"), found(flow, "target")
-        if isinstance(source, ClusterMetadata) and isinstance(target, ClusterMetadata) and _has_run(flow, target):
+        if isinstance(source, ClusterMetadata) and isinstance(target, ClusterMetadata):
             taken = _taken(source, selections[flow.name])
-            looks[flow.name] = functools.partial(_look_closer, topology, flow, accesses, taken)
+            looks[flow.name] = functools.partial(_look_closer, topology, flow, accesses, taken, (source, target))
     closer = ask_all(looks, max(0.0, deadline - time.monotonic()), lambda name: f"what {name} has done")
     return Status(tuple(_with_look(row, closer.get(name)) for name, row in rows.items()))
 
@@ -189,12 +202,28 @@ def _has_run(flow: Flow, target: ClusterMetadata) -> bool:
     return state_topic(flow.source, flow.target) in target.topics
 
 
-def _look_closer(topology: Topology, flow: Flow, accesses: AccessFor, taken: list[Topic]) -> _Look:
+def _look_closer(
+    topology: Topology,
+    flow: Flow,
+    accesses: AccessFor,
+    taken: list[Topic],
+    views: tuple[ClusterMetadata, ClusterMetadata],
+) -> _Look:
+    policy = naming_of(flow)
+    twins = [policy.target_name(topic.name) for topic in taken]
     with accesses(flow, "target").raw() as there, accesses(flow, "source").raw(beside=there) as here:
+        warnings = there.run(
+            preflight(
+                (here, views[0], [topic.name for topic in taken]),
+                (there, views[1], [*twins, *target_internal_topics(flow)]),
+            )
+        )
+        if not _has_run(flow, views[1]):
+            return _Look(tuple(warnings), None)
         record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
-        lag = there.run(measure(here, there, flow, naming_of(flow), taken))
+        lag = there.run(measure(here, there, flow, policy, taken))
     last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
-    return _Look(str(record.state) if flow.enabled else "disabled", lag, last_run)
+    return _Look(tuple(warnings), _Past(str(record.state) if flow.enabled else "disabled", lag, last_run))
 
 
 def _with_look(row: FlowStatus, look: _Look | TwinlogError | None) -> FlowStatus:
@@ -202,13 +231,17 @@ def _with_look(row: FlowStatus, look: _Look | TwinlogError | None) -> FlowStatus
         return row
     if isinstance(look, TwinlogError):
         return replace(row, problem=mask(str(look)), exit_code=look.exit_code)
+    row = replace(row, preflight=look.preflight)
+    past = look.past
+    if past is None:
+        return row
     return replace(
         row,
-        state=look.state,
-        lag_records=look.lag.records,
-        lag_seconds=None if look.lag.seconds is None else round(look.lag.seconds, 3),
-        lag=look.lag.topics,
-        last_run=look.last_run,
+        state=past.state,
+        lag_records=past.lag.records,
+        lag_seconds=None if past.lag.seconds is None else round(past.lag.seconds, 3),
+        lag=past.lag.topics,
+        last_run=past.last_run,
     )
 
 

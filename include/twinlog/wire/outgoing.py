@@ -22,13 +22,15 @@ class Gaps(NamedTuple):
     aborted: int = 0
     control: int = 0
     compacted: int = 0
+    filtered: int = 0
+    """Mirrored in from the target in the first place; only a reader that passes over them counts these."""
 
     @property
     def total(self) -> int:
-        return self.aborted + self.control + self.compacted
+        return self.aborted + self.control + self.compacted + self.filtered
 
     def plus(self, other: Gaps) -> Gaps:
-        return Gaps(self.aborted + other.aborted, self.control + other.control, self.compacted + other.compacted)
+        return Gaps(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 NO_GAPS = Gaps()

@@ -99,7 +99,7 @@ class _Selecting:
         self.max_batch_bytes = max_batch_bytes
         self.position = start
         self.first = True
-        self.aborted, self.control, self.compacted = carried
+        self.aborted, self.control, self.compacted, self.filtered = carried
         self.out: list[OutgoingBatch] = []
         self.verdicts: Counter[Verdict] = Counter()
         # Uncompressed messages of an old format come one by one; those in a row are sent together.
@@ -220,8 +220,8 @@ class _Selecting:
             )
 
     def _take_gaps(self) -> Gaps:
-        if not (self.compacted or self.control or self.aborted):
+        if not (self.compacted or self.control or self.aborted or self.filtered):
             return NO_GAPS
-        gaps = Gaps(self.aborted, self.control, self.compacted)
-        self.aborted = self.control = self.compacted = 0
+        gaps = Gaps(self.aborted, self.control, self.compacted, self.filtered)
+        self.aborted = self.control = self.compacted = self.filtered = 0
         return gaps

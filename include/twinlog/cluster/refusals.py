@@ -1,0 +1,87 @@
+"""What a cluster did not do of a request for many things, and who was not allowed what, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import kafka.errors as kafka_errors
+
+from twinlog.cluster.security import Password, read_security
+
+T = TypeVar("T")
+
+_NAMED_AT_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One error code of an answer."""
+
+    error: str
+    """Kafka's name of it."""
+    message: str
+    not_allowed: bool
+    """An ACL is missing."""
+
+
+def refusal(code: int, message: str | None) -> Refusal | None:
+    """The refusal that an error code stands for; None for 0."""
+    if not code:
+        return None
+    kind = kafka_errors.for_code(code)
+    denied = issubclass(kind, kafka_errors.AuthorizationError)
+    return Refusal(kind.__name__.removesuffix("Error"), message or kind.description or "", denied)
+
+
+def principal_of(settings: Mapping[str, str]) -> str:
+    """Who a cluster takes us for, as far as our own settings tell."""
+    security = read_security(settings)
+    if isinstance(security.sasl, Password):
+        return f"User:{security.sasl.username}"
+    if security.sasl is None and security.tls is None:
+        return "User:ANONYMOUS"
+    return "the principal of this client"
+
+
+def sentences(
+    alias: str, principal: str, operation: str, refused: Mapping[str, Refusal], consequence: str
+) -> Iterator[str]:
+    """A sentence for each kind of refusal; `refused` is by resource, such as `topic orders`."""
+    grouped: dict[tuple[str, bool, str], list[str]] = {}
+    for resource, found in refused.items():
+        # What a broker says of one topic is about that topic; of a missing permission nothing more is worth saying.
+        said = "" if found.not_allowed else found.message
+        grouped.setdefault((found.error, found.not_allowed, said), []).append(resource)
+    for (error, not_allowed, said), resources in grouped.items():
+        where = named(resources)
+        if not_allowed:
+            yield f"cluster {alias}: {principal} is not allowed {operation} on {where}, so {consequence}"
+        else:
+            yield f"cluster {alias}: {operation} on {where} was refused with {error} ({said}), so {consequence}"
+
+
+def named(resources: Sequence[str]) -> str:
+    """The first few by name, and how many more there are."""
+    shown = ", ".join(resources[:_NAMED_AT_MOST])
+    more = len(resources) - _NAMED_AT_MOST
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def portions(items: Iterable[T], weight: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Items in order, in lists whose weights sum up to `most` at most; one that is heavier alone goes alone.
+
+    A controller writes each request as one batch of at most 10,000 metadata records.
+    """
+    portion: list[T] = []
+    total = 0
+    for item in items:
+        more = weight(item)
+        if portion and total + more > most:
+            yield portion
+            portion, total = [], 0
+        portion.append(item)
+        total += more
+    if portion:
+        yield portion

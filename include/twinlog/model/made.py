@@ -1,0 +1,129 @@
+"""What Twinlog has made on a flow's target: only this may it ever remove there.
+
+It is kept on the target cluster in a compacted topic of its own, one record a thing, so that it is found again from
+anywhere and outlives Airflow and the source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from uuid import UUID
+
+from twinlog.errors import FlowStateError
+from twinlog.model.acls import Acl, Pattern
+from twinlog.model.quotas import Quota
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTopic:
+    """A topic that Twinlog created, and what it was created from."""
+
+    target_id: UUID
+    source: str
+    source_id: UUID
+    source_cluster: str | None
+    """The id of the cluster that the source topic was on."""
+    gone_since_ms: int | None = None
+    """When a sync first found the source topic gone."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Everything remembered of one flow; topics are by their name on the target."""
+
+    topics: Mapping[str, MadeTopic] = field(default_factory=dict)
+    acls: frozenset[Acl] = frozenset()
+    quotas: frozenset[Quota] = frozenset()
+    configs_compared_ms: int = 0
+    acls_compared_ms: int = 0
+    """When the settings and the ACLs of all topics were last compared."""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What one sync adds to the memory and takes from it."""
+
+    topics: Mapping[str, MadeTopic | None] = field(default_factory=dict)
+    """None for one that is no longer there."""
+    acls: frozenset[Acl] = frozenset()
+    no_acls: frozenset[Acl] = frozenset()
+    quotas: frozenset[Quota] = frozenset()
+    no_quotas: frozenset[Quota] = frozenset()
+    configs_compared_ms: int = 0
+    acls_compared_ms: int = 0
+
+    def added_to(self, made: Made) -> Made:
+        topics = {**made.topics, **self.topics}
+        return Made(
+            {name: topic for name, topic in topics.items() if topic is not None},
+            (made.acls | self.acls) - self.no_acls,
+            (made.quotas | self.quotas) - self.no_quotas,
+            max(made.configs_compared_ms, self.configs_compared_ms),
+            max(made.acls_compared_ms, self.acls_compared_ms),
+        )
+
+
+def made_topic(source: str, target: str) -> str:
+    """The internal topic on the target that holds it."""
+    return f"twinlog.{source}.{target}.made.internal"
+
+
+def made_transactional_id(source: str, target: str) -> str:
+    return f"twinlog.{source}->{target}.made"
+
+
+def to_values(made: Made) -> dict[str, bytes]:
+    """The key and value of each record that says this."""
+    values: dict[str, object] = {
+        f"topic {name}": {
+            "target_id": str(topic.target_id),
+            "source": topic.source,
+            "source_id": str(topic.source_id),
+            "source_cluster": topic.source_cluster,
+            "gone_since_ms": topic.gone_since_ms,
+        }
+        for name, topic in made.topics.items()
+    }
+    values |= {f"acl {json.dumps(astuple(acl))}": True for acl in made.acls}
+    values |= {f"quota {json.dumps([quota.entity, quota.key])}": True for quota in made.quotas}
+    values["configs compared"] = made.configs_compared_ms
+    values["acls compared"] = made.acls_compared_ms
+    return {key: json.dumps(value).encode() for key, value in values.items()}
+
+
+def from_values(values: Mapping[str, bytes], where: str) -> Made:
+    """What the newest value of each key says; keys that a newer twinlog added are left alone."""
+    topics: dict[str, MadeTopic] = {}
+    acls: set[Acl] = set()
+    quotas: set[Quota] = set()
+    try:
+        for key, value in values.items():
+            kind, _, name = key.partition(" ")
+            if kind == "topic":
+                said = json.loads(value)
+                topics[name] = MadeTopic(
+                    UUID(said["target_id"]),
+                    said["source"],
+                    UUID(said["source_id"]),
+                    said["source_cluster"],
+                    said["gone_since_ms"],
+                )
+            elif kind == "acl":
+                resource_type, resource_name, pattern, *rest = json.loads(name)
+                acls.add(Acl(resource_type, resource_name, Pattern(pattern), *rest))
+            elif kind == "quota":
+                entity, limit = json.loads(name)
+                quotas.add(Quota(tuple((part, owner) for part, owner in entity), limit))
+        return Made(
+            topics,
+            frozenset(acls),
+            frozenset(quotas),
+            int(json.loads(values.get("configs compared", b"0"))),
+            int(json.loads(values.get("acls compared", b"0"))),
+        )
+    except (ValueError, TypeError, KeyError) as wrong:
+        raise FlowStateError(
+            f"{where}: what Twinlog has made can't be read: {wrong}; was it written by a newer twinlog?"
+        ) from wrong

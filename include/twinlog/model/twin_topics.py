@@ -1,0 +1,166 @@
+"""Which twins are missing, have too few partitions, or have lost their source; pure, from what both sides say.
+
+A topic is deleted only if Twinlog created it and it is still that one, by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from twinlog.model.made import MadeTopic
+from twinlog.model.twin_settings import WantedSettings
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """A topic as its cluster describes it."""
+
+    name: str
+    topic_id: UUID | None
+    partitions: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewTwin:
+    """A topic to create, with the settings it needs from its first moment on."""
+
+    name: str
+    source: TopicFacts
+    replication_factor: int
+    """-1 where the target's default holds and is not known."""
+    wanted: WantedSettings
+
+    @property
+    def partitions(self) -> int:
+        return self.source.partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A topic whose source has more partitions."""
+
+    name: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A twin whose source is gone."""
+
+    name: str
+    source: str
+    due_at_ms: int
+    """When the grace period ends."""
+
+
+class ReportKind(StrEnum):
+    """What sync can only tell."""
+
+    SHRUNK = "shrunk"
+    RECREATED = "recreated"
+    SOURCE_REPLACED = "source replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something that a person must decide; the message is a whole sentence."""
+
+    kind: ReportKind
+    topic: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """What to do about the topics themselves."""
+
+    missing: tuple[str, ...]
+    """Names on the target."""
+    grow: tuple[Growth, ...]
+    reports: tuple[Report, ...]
+
+
+def plan_topics(
+    sources: Mapping[str, TopicFacts], targets: Mapping[str, TopicFacts], made: Mapping[str, MadeTopic]
+) -> TopicPlan:
+    """`sources` are the mirrored topics by the name of their twin; `targets` and `made` are by name."""
+    missing: list[str] = []
+    grow: list[Growth] = []
+    reports: list[Report] = []
+    for name, source in sorted(sources.items()):
+        twin = targets.get(name)
+        if twin is None:
+            missing.append(name)
+        elif twin.partitions < source.partitions:
+            grow.append(Growth(name, twin.partitions, source.partitions))
+        elif twin.partitions > source.partitions:
+            message = (
+                f"topic {source.name} has {source.partitions} partitions on the source and {name} has "
+                f"{twin.partitions} on the target; Kafka can't take partitions away, so if {source.name} was created "
+                f"again, delete {name} and let it be mirrored anew"
+            )
+            reports.append(Report(ReportKind.SHRUNK, source.name, message))
+        known = made.get(name)
+        if known is not None and source.topic_id is not None and known.source_id != source.topic_id:
+            message = (
+                f"topic {source.name} was deleted and created again on the source since {name} was made from it; "
+                f"{name} holds the old topic's records"
+            )
+            reports.append(Report(ReportKind.RECREATED, source.name, message))
+    return TopicPlan(tuple(missing), tuple(grow), tuple(reports))
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionRules:
+    """When a twin may follow its source into deletion."""
+
+    source_cluster: str | None
+    """The id of the cluster that is the source now."""
+    now_ms: int
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionPlan:
+    """Twins without a source, and those that are kept although theirs is gone."""
+
+    deletions: tuple[Deletion, ...] = ()
+    reports: tuple[Report, ...] = ()
+
+
+def plan_deletions(
+    gone: Iterable[str], targets: Mapping[str, TopicFacts], made: Mapping[str, MadeTopic], rules: DeletionRules
+) -> DeletionPlan:
+    """The twins that Twinlog made of topics in `gone`, the source's names that no longer exist there.
+
+    A source that is another cluster now may simply not have its topics yet: nothing is deleted for that.
+    """
+    lost = set(gone)
+    deletions: list[Deletion] = []
+    kept: list[str] = []
+    for name, topic in sorted(made.items()):
+        if topic.source not in lost or name not in targets or targets[name].topic_id != topic.target_id:
+            continue
+        if topic.source_cluster != rules.source_cluster:
+            kept.append(name)
+        else:
+            deletions.append(Deletion(name, topic.source, (topic.gone_since_ms or rules.now_ms) + rules.grace_ms))
+    if not kept:
+        return DeletionPlan(tuple(deletions))
+    message = (
+        f"the source is another cluster than the one that {kept[0]} and {len(kept) - 1} more topics were mirrored "
+        f"from; their sources are not on it, and they are kept"
+    )
+    return DeletionPlan(tuple(deletions), (Report(ReportKind.SOURCE_REPLACED, made[kept[0]].source, message),))
+
+
+def replication_factor(said: int | str, source: TopicFacts, brokers: int, target_default: int | None) -> int:
+    """As the flow says: a number, `source` or `target`; never more than there are brokers."""
+    if said in ("target", -1):
+        return -1 if target_default is None else target_default
+    return min(source.replicas if said == "source" else int(said), brokers)

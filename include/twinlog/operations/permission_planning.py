@@ -1,0 +1,102 @@
+"""What a flow's permissions, quotas and users need on the target, from what both clusters say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from twinlog.cluster.acl_admin import read_acls
+from twinlog.cluster.client_limits import read_quotas, read_scram_users
+from twinlog.cluster.refusals import Refusal, named, sentences
+from twinlog.model.acls import Acl, AclMode, AclRules, compare_acls, wanted_acls
+from twinlog.model.made import Made
+from twinlog.model.quotas import QuotaChange, compare_quotas
+from twinlog.operations.sync_result import QuotaRow, ScramUser
+from twinlog.operations.sync_scope import Memory, SyncRules
+from twinlog.operations.twin_planning import Sides
+
+_CLUSTER = "the cluster"
+
+
+@dataclass(frozen=True)
+class AclPlan:
+    """The part of a plan that is about ACLs."""
+
+    add: tuple[Acl, ...] = ()
+    remove: tuple[Acl, ...] = ()
+    failed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    compared: bool = False
+
+
+@dataclass(frozen=True)
+class ClientPlan:
+    """Quotas to copy, and what both clusters have of quotas and users."""
+
+    quotas: tuple[QuotaChange, ...] = ()
+    quota_rows: tuple[QuotaRow, ...] = ()
+    users: tuple[ScramUser, ...] = ()
+    failed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+async def plan_acls(sides: Sides, rules: SyncRules, memory: Memory, topics: Collection[str]) -> AclPlan:
+    """Compare the ACLs; `topics` are those that the flow mirrors, as the source calls them."""
+    here = await read_acls(sides.source)
+    if here.no_authorizer:
+        return AclPlan(compared=True)
+    if here.refused is not None:
+        return AclPlan(failed=_refused(sides.source.alias, rules.source_principal, "DESCRIBE", here.refused))
+    wanted = wanted_acls(
+        here.acls - memory.opposite.acls,
+        AclRules(rules.acl_mode, rules.policy, rules.takes, rules.groups.accepts, sorted(topics)),
+    )
+    there = await read_acls(sides.target)
+    if there.no_authorizer:
+        note = f"cluster {sides.target.alias} has no authorizer, so {len(wanted):,} ACLs of the source are not copied"
+        return AclPlan(notes=(note,) if wanted else (), compared=True)
+    if there.refused is not None:
+        return AclPlan(failed=_refused(sides.target.alias, rules.target_principal, "DESCRIBE", there.refused))
+    found = compare_acls(wanted, there.acls, memory.here.acls)
+    return AclPlan(found.add, found.remove, compared=True)
+
+
+async def plan_clients(sides: Sides, rules: SyncRules, made: Made) -> ClientPlan:
+    """List quotas and SCRAM users; in `full` mode, plan the quotas too."""
+    copying = rules.acl_mode is AclMode.FULL and rules.flow.sync_topic_acls_enabled
+    quotas_here, quotas_there = await read_quotas(sides.source), await read_quotas(sides.target)
+    users_here, users_there = await read_scram_users(sides.source), await read_scram_users(sides.target)
+    refused = [
+        *_unlisted(sides.source.alias, rules.source_principal, "DESCRIBE_CONFIGS", quotas_here.refused, "quotas"),
+        *_unlisted(sides.target.alias, rules.target_principal, "DESCRIBE_CONFIGS", quotas_there.refused, "quotas"),
+        *_unlisted(sides.source.alias, rules.source_principal, "DESCRIBE", users_here.refused, "SCRAM users"),
+        *_unlisted(sides.target.alias, rules.target_principal, "DESCRIBE", users_there.refused, "SCRAM users"),
+    ]
+    users = tuple(
+        ScramUser(user, mechanisms, None if users_there.refused else user in users_there.users)
+        for user, mechanisms in sorted(users_here.users.items())
+    )
+    rows = tuple(
+        QuotaRow(quota.entity_words, quota.key, value, quotas_there.quotas.get(quota))
+        for quota, value in quotas_here.quotas.items()
+    )
+    readable = quotas_here.refused is None and quotas_there.refused is None
+    changes = compare_quotas(quotas_here.quotas, quotas_there.quotas, made.quotas) if copying and readable else ()
+    lost = [user.user for user in users if user.on_target is False]
+    notes = [] if copying else refused
+    if copying and lost:
+        notes = [
+            "Kafka lets nobody read a SCRAM user's credentials, so these users of the source must be given theirs on "
+            f"cluster {sides.target.alias} by hand: {named(lost)}"
+        ]
+    return ClientPlan(changes, rows, users, tuple(refused) if copying else (), tuple(notes))
+
+
+def _refused(alias: str, principal: str, operation: str, found: Refusal) -> tuple[str, ...]:
+    return tuple(sentences(alias, principal, operation, {_CLUSTER: found}, "ACLs are not compared"))
+
+
+def _unlisted(alias: str, principal: str, operation: str, found: Refusal | None, what: str) -> list[str]:
+    if found is None:
+        return []
+    return list(sentences(alias, principal, operation, {_CLUSTER: found}, f"{what} are not listed"))

@@ -1,0 +1,113 @@
+"""Whether the clusters are fit to hold twins: what the loss of a broker would cost, on either side, internal topics
+included.
+
+One warning a concern and cluster, however many topics it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from twinlog.cluster.metadata import ClusterMetadata, Topic
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import named
+from twinlog.cluster.topic_settings import read_settings
+from twinlog.model.lanes import journal_topic, state_topic
+from twinlog.model.made import made_topic
+from twinlog.model.topology import Flow
+from twinlog.model.twin_settings import MIN_IN_SYNC
+
+ENOUGH_REPLICAS = 3
+ENOUGH_IN_SYNC = 2
+LISTED_AT_MOST = 20
+"""Topics of a warning in JSON: a page shows them and Airflow keeps them."""
+KAFKA_INTERNAL = ("__consumer_offsets", "__transaction_state")
+"""On the target they hold the flow's positions and the state of its transactions."""
+
+
+class Concern(StrEnum):
+    """What is wrong."""
+
+    OFFLINE = "offline"
+    UNDER_REPLICATED = "under-replicated"
+    ONE_RACK = "one rack"
+    FEW_REPLICAS = "replication factor"
+    FEW_IN_SYNC = "min.insync.replicas"
+
+
+_WORDS = {
+    Concern.OFFLINE: "partitions without a leader, which can be neither read nor written",
+    Concern.UNDER_REPLICATED: "partitions with replicas that are not in sync",
+    Concern.ONE_RACK: "partitions with all replicas in one rack, though the cluster has several",
+    Concern.FEW_REPLICAS: f"fewer than {ENOUGH_REPLICAS} replicas, so that one lost broker may lose records",
+    Concern.FEW_IN_SYNC: f"{MIN_IN_SYNC} below {ENOUGH_IN_SYNC}, so that an acknowledged record may be on one broker",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightWarning:
+    """A concern about topics of one cluster."""
+
+    concern: Concern
+    cluster: str
+    topics: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        count = "1 topic has" if len(self.topics) == 1 else f"{len(self.topics):,} topics have"
+        return f"cluster {self.cluster}: {count} {_WORDS[self.concern]}: {named(self.topics)}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "concern": self.concern,
+            "cluster": self.cluster,
+            "count": len(self.topics),
+            "topics": list(self.topics[:LISTED_AT_MOST]),
+            "message": self.message,
+        }
+
+
+async def preflight(
+    source: tuple[RawClient, ClusterMetadata, Iterable[str]], target: tuple[RawClient, ClusterMetadata, Iterable[str]]
+) -> list[PreflightWarning]:
+    """Each side is a client, what its cluster said of itself, and the topics that matter there."""
+    warnings: list[PreflightWarning] = []
+    for client, view, wanted in (source, target):
+        topics = [view.topics[name] for name in sorted(set(wanted)) if name in view.topics]
+        settings = await read_settings(client, [topic.name for topic in topics], [MIN_IN_SYNC])
+        in_sync = {name: int(read.effective.get(MIN_IN_SYNC, "1")) for name, read in settings.topics.items()}
+        warnings += concerns(client.alias, view, topics, in_sync)
+    return warnings
+
+
+def target_internal_topics(flow: Flow) -> list[str]:
+    """The topics on the target that a failover depends on, beside the twins."""
+    own = (name(flow.source, flow.target) for name in (journal_topic, state_topic, made_topic))
+    return [*own, *KAFKA_INTERNAL]
+
+
+def concerns(
+    alias: str, view: ClusterMetadata, topics: Iterable[Topic], min_in_sync: Mapping[str, int]
+) -> list[PreflightWarning]:
+    """What is wrong with these topics; a topic whose setting is not known is not judged by it."""
+    racks = {broker.node_id: broker.rack for broker in view.brokers.values() if broker.rack}
+    several_racks = len(set(racks.values())) > 1
+
+    def one_rack(topic: Topic) -> bool:
+        return several_racks and any(
+            len(one.replicas) > 1 and len({racks.get(node) for node in one.replicas}) == 1 for one in topic.partitions
+        )
+
+    judged: dict[Concern, Callable[[Topic], bool]] = {
+        Concern.OFFLINE: lambda topic: any(one.leader is None for one in topic.partitions),
+        Concern.UNDER_REPLICATED: lambda topic: any(len(one.in_sync) < len(one.replicas) for one in topic.partitions),
+        Concern.ONE_RACK: one_rack,
+        Concern.FEW_REPLICAS: lambda topic: any(len(one.replicas) < ENOUGH_REPLICAS for one in topic.partitions),
+        Concern.FEW_IN_SYNC: lambda topic: min_in_sync.get(topic.name, ENOUGH_IN_SYNC) < ENOUGH_IN_SYNC,
+    }
+    known = list(topics)
+    found = {concern: tuple(topic.name for topic in known if wrong(topic)) for concern, wrong in judged.items()}
+    return [PreflightWarning(concern, alias, names) for concern, names in found.items() if names]

@@ -1,0 +1,93 @@
+"""How much of a flow one sync looks at, and by whose rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.refusals import principal_of
+from twinlog.intake.extensions import configs_of, groups_of, naming_of, topics_of
+from twinlog.model.acls import AclMode
+from twinlog.model.filters import NameFilter
+from twinlog.model.made import Made
+from twinlog.model.naming import NamingPolicy
+from twinlog.model.selection import TopicSelection
+from twinlog.model.topology import Flow, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is compared; the topics themselves always are."""
+
+    every_setting: bool = True
+    """Of every twin; otherwise of those only that are about to be created."""
+    acls: bool = True
+    clients: bool = True
+    """Quotas and SCRAM users."""
+    topics: frozenset[str] | None = None
+    """Only these topics of the source; None for all that the flow takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What Twinlog has made: this flow on the target, and the flow of the opposite direction on the source.
+
+    What the opposite flow made came from the target. It is never sent back there: an ACL that is revoked on one side
+    would come back from the other, and a setting that is removed as well.
+    """
+
+    here: Made
+    opposite: Made
+
+    def came_back(self, topic: str, topic_id: UUID | None) -> bool:
+        """Whether the opposite flow made this topic of the source."""
+        known = self.opposite.topics.get(topic)
+        return known is not None and known.target_id == topic_id
+
+
+@dataclass(frozen=True)
+class SyncRules:
+    """One flow, with everything that decides what its target should look like."""
+
+    flow: Flow
+    selection: TopicSelection
+    policy: NamingPolicy
+    settings: NameFilter
+    groups: NameFilter
+    source_principal: str
+    target_principal: str
+
+    def takes(self, topic: str) -> bool:
+        return self.selection.left_out(topic) is None
+
+    @property
+    def acl_mode(self) -> AclMode:
+        return AclMode(self.flow.sync_topic_acls_mode)
+
+
+def sync_rules(topology: Topology, flow: Flow, source: ClusterAccess, target: ClusterAccess) -> SyncRules:
+    """The rules of a flow, with the filters and the naming that people wrote in Python."""
+    named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
+    return SyncRules(
+        flow,
+        TopicSelection(topology, flow, named, topics_of(flow)),
+        naming_of(flow),
+        configs_of(flow),
+        groups_of(flow),
+        principal_of(source.settings),
+        principal_of(target.settings),
+    )
+
+
+def scope_of_a_run(flow: Flow, made: Made, now_ms: int, topics: frozenset[str] | None) -> Scope:
+    """What a mirror run compares: new topics always, the rest as often as the flow's intervals say."""
+    if topics is not None:
+        return Scope(every_setting=False, acls=False, clients=False, topics=topics)
+    configs_due = now_ms - made.configs_compared_ms >= flow.sync_topic_configs_interval_seconds * 1000
+    acls_due = now_ms - made.acls_compared_ms >= flow.sync_topic_acls_interval_seconds * 1000
+    return Scope(
+        every_setting=flow.sync_topic_configs_enabled and configs_due,
+        acls=flow.sync_topic_acls_enabled and acls_due,
+        clients=False,
+    )

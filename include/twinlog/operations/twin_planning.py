@@ -1,0 +1,184 @@
+"""What a flow's topics need on the target, from what both clusters say: topics, partitions, settings, deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from twinlog.cluster.metadata import ClusterMetadata, Topic
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import Refusal, named, sentences
+from twinlog.cluster.topic_admin import ClusterDefaults, cluster_defaults
+from twinlog.cluster.topic_settings import SettingsRead, read_settings
+from twinlog.model.made import Made
+from twinlog.model.twin_settings import SettingChange, SettingRules, WantedSettings
+from twinlog.model.twin_topics import (
+    DeletionPlan,
+    DeletionRules,
+    Growth,
+    NewTwin,
+    Report,
+    TopicFacts,
+    plan_deletions,
+    plan_topics,
+    replication_factor,
+)
+from twinlog.operations.sync_scope import Memory, Scope, SyncRules
+
+_GONE = "UnknownTopicOrPartitionError"
+"""What a cluster answers for a topic by name that does not exist; for one that we may not see it answers otherwise."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both clusters, as they described themselves when the sync began."""
+
+    source: RawClient
+    source_view: ClusterMetadata
+    target: RawClient
+    target_view: ClusterMetadata
+
+
+@dataclass(frozen=True)
+class TwinPlan:
+    """The part of a plan that is about topics."""
+
+    sources: Mapping[str, TopicFacts]
+    """The mirrored topics of the source by the name of their twin."""
+    create: tuple[NewTwin, ...]
+    grow: tuple[Growth, ...]
+    settings: tuple[SettingChange, ...]
+    deletions: DeletionPlan
+    reports: tuple[Report, ...]
+    failed: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memory, now_ms: int) -> TwinPlan:
+    """Compare the flow's topics on both sides; changes nothing."""
+    flow = rules.flow
+    sources = {
+        rules.policy.target_name(topic.name): facts(topic)
+        for topic in sides.source_view.topics.values()
+        if topic.error is None and rules.takes(topic.name) and (scope.topics is None or topic.name in scope.topics)
+    }
+    targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
+    topics = plan_topics(sources, targets, memory.here.topics)
+    compared = _compared(sources, targets, memory) if scope.every_setting else []
+    here = await read_settings(sides.source, [sources[name].name for name in (*topics.missing, *compared)])
+    there = await read_settings(sides.target, compared)
+    defaults = await cluster_defaults(sides.target, f"twinlog.{flow.source}.{flow.target}.probe.internal")
+    setting_rules = SettingRules(
+        rules.settings.accepts,
+        defaults_from_source=flow.use_defaults_from == "source",
+        target_defaults=None if defaults is None else defaults.settings,
+    )
+    readable = here.topics.keys()
+    create = tuple(
+        NewTwin(name, source, factor, setting_rules.wanted(here.topics[source.name], factor))
+        for name, source, factor in _new_twins(topics.missing, sources, rules, sides.target_view, defaults)
+        # Without its settings, a twin's old records would be gone as soon as they came.
+        if source.name in readable
+    )
+    wanted = {
+        name: setting_rules.wanted(here.topics[sources[name].name], targets[name].replicas)
+        for name in compared
+        if sources[name].name in readable and name in there.topics
+    }
+    return TwinPlan(
+        sources,
+        create,
+        topics.grow,
+        tuple(
+            change
+            for name, values in wanted.items()
+            for change in setting_rules.differences(name, values, there.topics[name])
+        ),
+        await _deletions(sides, rules, scope, memory.here, now_ms),
+        topics.reports,
+        tuple(_unread(sides, rules, here, there)),
+        tuple(_left_behind(rules, create, wanted.values())),
+    )
+
+
+def _compared(sources: Mapping[str, TopicFacts], targets: Mapping[str, TopicFacts], memory: Memory) -> list[str]:
+    """The twins whose settings are the source's to say."""
+    there = sources.keys() & targets.keys()
+    return sorted(name for name in there if not memory.came_back(sources[name].name, sources[name].topic_id))
+
+
+def facts(topic: Topic) -> TopicFacts:
+    replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
+    return TopicFacts(topic.name, topic.topic_id, len(topic.partitions), replicas)
+
+
+def _new_twins(
+    missing: tuple[str, ...],
+    sources: Mapping[str, TopicFacts],
+    rules: SyncRules,
+    target: ClusterMetadata,
+    defaults: ClusterDefaults | None,
+) -> Iterator[tuple[str, TopicFacts, int]]:
+    """Each missing twin with its source and how many replicas it gets."""
+    default_factor = None if defaults is None else defaults.replication_factor
+    for name in missing:
+        source = sources[name]
+        yield (
+            name,
+            source,
+            replication_factor(rules.flow.replication_factor, source, len(target.brokers), default_factor),
+        )
+
+
+async def _deletions(sides: Sides, rules: SyncRules, scope: Scope, made: Made, now_ms: int) -> DeletionPlan:
+    flow = rules.flow
+    if not flow.sync_topic_deletes or scope.topics is not None:
+        return DeletionPlan()
+    absent = {topic.source for topic in made.topics.values()} - sides.source_view.topics.keys()
+    asked = sorted(name for name in absent if rules.takes(name))
+    if not asked:
+        return DeletionPlan()
+    # A topic that we are no longer allowed to see is missing from the list of all, too; asked by name it is told apart.
+    answers = (await sides.source.metadata(asked)).topics
+    gone = [name for name in asked if name in answers and answers[name].error == _GONE]
+    targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
+    grace_ms = flow.sync_topic_deletes_grace_seconds * 1000
+    return plan_deletions(gone, targets, made.topics, DeletionRules(sides.source_view.cluster_id, now_ms, grace_ms))
+
+
+def _unread(sides: Sides, rules: SyncRules, here: SettingsRead, there: SettingsRead) -> list[str]:
+    operation = "DESCRIBE_CONFIGS"
+    return [
+        *sentences(
+            sides.source.alias,
+            rules.source_principal,
+            operation,
+            _topics(here.refused),
+            "the settings are not compared and a twin that is missing is not created",
+        ),
+        *sentences(
+            sides.target.alias,
+            rules.target_principal,
+            operation,
+            _topics(there.refused),
+            "the settings are not compared",
+        ),
+    ]
+
+
+def _topics(refused: Mapping[str, Refusal]) -> dict[str, Refusal]:
+    return {f"topic {name}": found for name, found in refused.items()}
+
+
+def _left_behind(rules: SyncRules, create: tuple[NewTwin, ...], wanted: Iterable[WantedSettings]) -> Iterator[str]:
+    target = rules.flow.target
+    compared = [twin.wanted for twin in create] + list(wanted)
+    unknown = sorted({key for values in compared for key in values.unknown})
+    if unknown:
+        yield f"cluster {target} does not know these settings of the source, which stay behind: {named(unknown)}"
+    for key in sorted({key for twin in create for key in twin.wanted.traps}):
+        names = [f"topic {twin.name}" for twin in create if key in twin.wanted.traps]
+        yield (
+            f"the flow excludes {key}, and cluster {target}'s default is narrower than the source's, so records may be "
+            f"lost on {named(names)}; take it out of config.properties.exclude"
+        )

@@ -1,0 +1,310 @@
+"""Between guarded clusters that differ: ACLs, quotas and users, a mirror that is not allowed everything, and a target
+that by default would delete what the source keeps."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from local.kafka import KafkaClusters, KafkaSpec, start
+from local.kafka.spec import SASL_SSL
+from support.mirroring import Twins, producer, read_committed, twins
+from support.syncing import Hand, opposite, rows, sync
+from support.waiting import await_condition
+from twinlog.cluster.access import flow_access
+from twinlog.cluster.client_limits import change_quotas, read_quotas
+from twinlog.model.quotas import Quota, QuotaChange
+from twinlog.model.topology import Cluster
+from twinlog.operations.sync_result import SyncResult
+
+MIRROR = "mirror"
+SHORT_RETENTION = {
+    "log.retention.ms": "60000",
+    "log.retention.check.interval.ms": "1000",
+    "log.initial.task.delay.ms": "1000",
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClusters]:
+    users = {MIRROR: "its word", "alice": "hers"}
+    specs = [
+        KafkaSpec("nyc", authorizer=True, scram=users),
+        KafkaSpec("lon", authorizer=True, scram={MIRROR: "its word"}, properties=SHORT_RETENTION),
+    ]
+    with start(specs, tmp_path_factory.mktemp("guarded")) as clusters:
+        yield clusters
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"orders-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def flow(guarded: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+    """As the brokers' own user, who is allowed everything."""
+    return twins(guarded["nyc"].bootstrap_servers, guarded["lon"].bootstrap_servers, tmp_path, (f"{topic}.*",))
+
+
+@pytest.fixture
+def nyc(flow: Twins, topic: str) -> Hand:
+    hand = Hand(flow.source_servers)
+    hand.create(topic)
+    return hand
+
+
+@pytest.fixture
+def lon(flow: Twins) -> Hand:
+    return Hand(flow.target_servers)
+
+
+def as_mirror(flow: Twins, guarded: KafkaClusters) -> Twins:
+    """The same flow as a user who has only what ACLs give."""
+    clusters = {}
+    for alias, name in ((flow.flow.source, "nyc"), (flow.flow.target, "lon")):
+        settings = guarded[name].client_settings(SASL_SSL, MIRROR)
+        clusters[alias] = Cluster(alias, settings.pop("bootstrap.servers"), settings=settings)
+    return replace(flow, topology=replace(flow.topology, clusters=clusters))
+
+
+def test_safe_acls_let_nobody_write_to_a_twin(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
+    twin = flow.twin(topic)
+    nyc.allow("alice", "READ", topic)
+    nyc.allow("alice", "WRITE", topic)
+    nyc.allow("bob", "ALL", topic)
+    nyc.allow("carol", "READ", topic, permission="DENY")
+    nyc.allow("dave", "DESCRIBE", topic[:-2], pattern="PREFIXED")
+    nyc.allow("erin", "READ", topic, kind="GROUP")
+    nyc.allow("frank", "READ", "something-else")
+
+    shown = sync(flow, dry_run=True)
+    before = lon.acls(topic[:-2])
+    sync(flow)
+
+    assert shown.exit_code == 1
+    assert ("add acl", f"topic {twin}", "User:alice", None, "ALLOW READ from *") in rows(shown)
+    assert before == set()
+    assert lon.acls(topic[:-2]) == {
+        ("User:alice", "ALLOW", "READ", "LITERAL", twin),
+        ("User:bob", "ALLOW", "READ", "LITERAL", twin),
+        ("User:carol", "DENY", "READ", "LITERAL", twin),
+        ("User:dave", "ALLOW", "DESCRIBE", "PREFIXED", flow.twin(topic[:-2])),
+    }
+    assert rows(sync(flow)) == []
+
+
+def test_what_twinlog_granted_is_revoked_with_the_source_and_what_others_granted_stays(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    twin = flow.twin(topic)
+    nyc.allow("alice", "READ", topic)
+    nyc.allow("bob", "READ", topic)
+    lon.allow("bob", "READ", twin)
+    lon.allow("carol", "READ", twin)
+    sync(flow)
+
+    lon.revoke("alice", "READ", twin)
+    drift = sync(flow, dry_run=True)
+    sync(flow)
+    restored = lon.acls(twin)
+    for user in ("alice", "bob"):
+        nyc.revoke(user, "READ", topic)
+    revoked = sync(flow)
+
+    assert rows(drift) == [("add acl", f"topic {twin}", "User:alice", None, "ALLOW READ from *")]
+    assert {who for who, *_ in restored} == {"User:alice", "User:bob", "User:carol"}
+    assert rows(revoked) == [("remove acl", f"topic {twin}", "User:alice", "ALLOW READ from *", None)]
+    assert {who for who, *_ in lon.acls(twin)} == {"User:bob", "User:carol"}
+    assert rows(sync(flow)) == []
+
+
+def test_full_mode_takes_everything_along_and_safe_mode_takes_it_back(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    twin, migrating = flow.twin(topic), flow.with_settings(sync_topic_acls_mode="full")
+    nyc.allow("alice", "WRITE", topic)
+    nyc.allow("alice", "READ", topic, kind="GROUP")
+    nyc.allow("alice", "WRITE", topic, kind="TRANSACTIONAL_ID", pattern="PREFIXED")
+
+    sync(migrating)
+    migrated = lon.acls(topic)
+    again = sync(migrating)
+    sync(flow)
+
+    assert migrated == {
+        ("User:alice", "ALLOW", "WRITE", "LITERAL", twin),
+        ("User:alice", "ALLOW", "READ", "LITERAL", topic),
+        ("User:alice", "ALLOW", "WRITE", "PREFIXED", topic),
+    }
+    assert rows(again) == []
+    assert lon.acls(topic) == set()
+
+
+def test_what_is_revoked_does_not_come_back_from_the_other_side(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
+    there = flow.with_settings(naming="identity")
+    back = opposite(there)
+    nyc.allow("alice", "READ", topic)
+    sync(there)
+    granted = lon.acls(topic)
+
+    nyc.revoke("alice", "READ", topic)
+    for _ in range(2):
+        sync(back)
+        sync(there)
+
+    assert granted == {("User:alice", "ALLOW", "READ", "LITERAL", topic)}
+    assert (nyc.acls(topic), lon.acls(topic)) == (set(), set())
+
+
+def test_quotas_are_copied_in_full_mode_and_users_are_listed(flow: Twins, topic: str, nyc: Hand) -> None:
+    migrating = flow.with_settings(sync_topic_acls_mode="full")
+    quota = Quota((("user", topic),), "producer_byte_rate")
+    set_quota(flow, "source", quota, 1024.0)
+
+    listed = sync(flow)
+    copied = sync(migrating)
+
+    assert ("user " + topic, "producer_byte_rate", 1024.0, None) in [
+        (row.entity, row.key, row.value, row.on_target) for row in listed.quotas
+    ]
+    assert [(user.user, user.on_target) for user in listed.scram_users] == [("alice", False), (MIRROR, True)]
+    assert quota_rows(copied) == [("set quota", f"user {topic}", "producer_byte_rate", None, "1024")]
+    assert any("must be given theirs" in note and "alice" in note for note in copied.notes)
+    await_condition(lambda: quotas(flow, "target").get(quota) == 1024.0, "the quota on the target")
+    assert quota_rows(sync(migrating)) == []
+    set_quota(flow, "source", quota, None)
+    assert quota_rows(sync(migrating)) == [("remove quota", f"user {topic}", "producer_byte_rate", "1024", None)]
+
+
+def quotas(flow: Twins, side: str) -> Mapping[Quota, float]:
+    with flow_access(flow.topology, flow.flow, side).raw() as client:
+        return client.run(read_quotas(client)).quotas
+
+
+def set_quota(flow: Twins, side: str, quota: Quota, value: float | None) -> None:
+    before = quotas(flow, side).get(quota)
+    with flow_access(flow.topology, flow.flow, side).raw() as client:
+        assert client.run(change_quotas(client, [QuotaChange(quota, before, value)])) == {}
+    await_condition(lambda: quotas(flow, side).get(quota) == value, "the quota changed")
+
+
+def quota_rows(result: SyncResult) -> list[tuple[str, str, str, str | None, str | None]]:
+    """Without the ACLs that other tests have left."""
+    return [row for row in rows(result) if "quota" in row[0]]
+
+
+def test_a_missing_permission_is_named_and_the_rest_goes_on(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
+) -> None:
+    limited = as_mirror(flow, guarded)
+    closed = f"{topic}-closed"
+    nyc.create(closed)
+    for name, operations in ((topic, ("DESCRIBE", "DESCRIBE_CONFIGS")), (closed, ("DESCRIBE",))):
+        for operation in operations:
+            nyc.allow(MIRROR, operation, name)
+    prefix = f"{flow.flow.source}."
+    for operation in ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"):
+        lon.allow(MIRROR, operation, prefix, pattern="PREFIXED")
+
+    found = sync(limited)
+
+    source, target, made = flow.flow.source, flow.flow.target, f"twinlog.{flow.flow.source}.{flow.flow.target}.made"
+    assert found.exit_code == 1
+    assert flow.twin(topic) in lon.topics()
+    assert flow.twin(closed) not in lon.topics()
+    assert found.failed == (
+        f"cluster {source}: User:{MIRROR} is not allowed DESCRIBE_CONFIGS on topic {closed}, so the settings are not "
+        "compared and a twin that is missing is not created",
+        f"cluster {source}: User:{MIRROR} is not allowed DESCRIBE on the cluster, so ACLs are not compared",
+        f"cluster {target}: User:{MIRROR} is not allowed CREATE on topic {made}.internal, so no ACL or quota is "
+        "changed, and no topic will ever be deleted",
+    )
+
+
+def test_settings_that_may_not_be_changed_are_named(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
+) -> None:
+    limited = as_mirror(flow, guarded).with_settings(sync_topic_acls_enabled=False)
+    sync(flow)
+    nyc.set(topic, retention_ms="5000")
+    nyc.grow(topic, 2)
+    for operation in ("DESCRIBE", "DESCRIBE_CONFIGS"):
+        nyc.allow(MIRROR, operation, topic)
+        lon.allow(MIRROR, operation, flow.flow.source, pattern="PREFIXED")
+    for operation in ("READ", "WRITE", "DESCRIBE"):
+        lon.allow(MIRROR, operation, "twinlog.", pattern="PREFIXED")
+        lon.allow(
+            MIRROR, operation, "twinlog.", kind="TRANSACTIONAL_ID", pattern="PREFIXED"
+        ) if operation != "READ" else None
+
+    found = sync(limited)
+
+    twin, target = flow.twin(topic), flow.flow.target
+    assert found.failed == (
+        f"cluster {target}: User:{MIRROR} is not allowed ALTER on topic {twin}, so partitions were not added",
+        f"cluster {target}: User:{MIRROR} is not allowed ALTER_CONFIGS on topic {twin}, so settings were not changed",
+    )
+
+
+def test_a_topic_that_the_mirror_may_no_longer_see_is_not_taken_for_deleted(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
+) -> None:
+    sync(flow)
+    limited = as_mirror(flow, guarded).with_settings(sync_topic_acls_enabled=False, sync_topic_deletes=True)
+    for operation in ("READ", "DESCRIBE"):
+        lon.allow(MIRROR, operation, "twinlog.", pattern="PREFIXED")
+        lon.allow(MIRROR, operation, flow.flow.source, pattern="PREFIXED")
+    lon.allow(MIRROR, "DELETE", flow.flow.source, pattern="PREFIXED")
+
+    assert rows(sync(limited, dry_run=True, approved=True)) == []
+
+
+def test_a_run_goes_on_beside_a_permission_that_is_missing(
+    flow: Twins, topic: str, nyc: Hand, guarded: KafkaClusters
+) -> None:
+    lon = Hand(flow.target_servers)
+    writer = producer(flow.source_servers)
+    writer.produce(topic, "copied all the same")
+    writer.flush()
+    for operation in ("READ", "DESCRIBE", "DESCRIBE_CONFIGS"):
+        nyc.allow(MIRROR, operation, topic)
+    for operation in ("READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"):
+        lon.allow(MIRROR, operation, "twinlog.", pattern="PREFIXED")
+        lon.allow(MIRROR, operation, f"{flow.flow.source}.", pattern="PREFIXED")
+    for operation in ("WRITE", "DESCRIBE"):
+        lon.allow(MIRROR, operation, "twinlog.", kind="TRANSACTIONAL_ID", pattern="PREFIXED")
+    lon.allow(MIRROR, "READ", "twinlog.", kind="GROUP", pattern="PREFIXED")
+
+    result = as_mirror(flow, guarded).mirror()
+
+    assert result.recorded.records == 1
+    assert any(f"User:{MIRROR} is not allowed DESCRIBE on the cluster" in warning for warning in result.warnings)
+
+
+def test_a_target_that_would_delete_old_records_is_told_to_keep_them(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    an_hour_ago_ms = int((time.time() - 3600) * 1000)
+    writer = producer(flow.source_servers)
+    writer.produce(topic, "old", timestamp=an_hour_ago_ms)
+    writer.flush()
+
+    (said,) = [change for change in sync(flow, dry_run=True).changes if change.name == "retention.ms"]
+    flow.mirror()
+    # Without the setting, retention would have deleted the record by the time a record of a later run is there.
+    bare = f"{topic}-bare"
+    lon.create(bare)
+    alone = producer(flow.target_servers)
+    alone.produce(bare, "old", timestamp=an_hour_ago_ms)
+    alone.flush()
+    await_condition(lambda: read_committed(flow.target_servers, bare) == {0: []}, "retention on the target")
+
+    assert (said.resource, said.after) == (flow.twin(topic), "604800000")
+    assert said.note == "the source's; the target's default of 60000 would delete mirrored records"
+    assert [record.value for record in flow.read_target(topic)[0]] == [b"old"]

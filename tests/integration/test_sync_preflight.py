@@ -1,0 +1,69 @@
+"""What a sync says of clusters that are not fit to hold twins, a lost broker included."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from confluent_kafka.admin import NewTopic
+
+from local.kafka import KafkaClusters, KafkaSpec, start
+from support.mirroring import twins
+from support.syncing import Hand, sync
+from support.waiting import await_condition
+from twinlog.operations.preflight import Concern, PreflightWarning
+
+
+def concerns(warnings: tuple[PreflightWarning, ...], cluster: str) -> dict[Concern, tuple[str, ...]]:
+    return {warning.concern: warning.topics for warning in warnings if warning.cluster == cluster}
+
+
+def test_a_single_broker_is_too_few_for_twins_and_internal_topics(kafka_pair: KafkaClusters, tmp_path: Path) -> None:
+    topic = f"orders-{uuid.uuid4().hex[:8]}"
+    flow = twins(kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers, tmp_path, (topic,))
+    flow.create(topic)
+    sync(flow)
+
+    warnings = sync(flow, dry_run=True).preflight
+
+    made = f"twinlog.{flow.flow.source}.{flow.flow.target}.made.internal"
+    few = concerns(warnings, flow.flow.target)[Concern.FEW_REPLICAS]
+    assert concerns(warnings, flow.flow.source)[Concern.FEW_REPLICAS] == (topic,)
+    assert {made, flow.twin(topic), "__transaction_state"} <= set(few)
+
+
+def test_a_lost_broker_leaves_partitions_offline_and_under_replicated(tmp_path: Path) -> None:
+    with start([KafkaSpec("trio", brokers=3)], tmp_path / "kafka") as clusters:
+        cluster = clusters["trio"]
+        hand = Hand(cluster.bootstrap_servers)
+        wanted = [
+            NewTopic("safe", 1, replica_assignment=[[0, 1, 2]], config={"min.insync.replicas": "2"}),
+            NewTopic("lonely", 1, replica_assignment=[[2]]),
+        ]
+        for future in hand.admin.create_topics(wanted).values():
+            future.result()
+        flow = twins(
+            cluster.bootstrap_servers,
+            cluster.bootstrap_servers,
+            tmp_path,
+            ("safe", "lonely"),
+            replication_factor="source",
+            journal_topic_replication_factor=3,
+        )
+        sync(flow)
+        before = sync(flow, dry_run=True).preflight
+        cluster.kill_broker(2)
+
+        def lost() -> bool:
+            return hand.admin.list_topics("lonely", timeout=10).topics["lonely"].partitions[0].leader == -1
+
+        await_condition(lost, "the broker's partitions without a leader")
+        after = sync(flow, dry_run=True)
+
+    source, target = flow.flow.source, flow.flow.target
+    assert concerns(before, source) == {Concern.FEW_REPLICAS: ("lonely",), Concern.FEW_IN_SYNC: ("lonely",)}
+    assert concerns(before, target)[Concern.FEW_REPLICAS] == (flow.twin("lonely"),)
+    assert concerns(after.preflight, source)[Concern.OFFLINE] == ("lonely",)
+    assert "safe" in concerns(after.preflight, source)[Concern.UNDER_REPLICATED]
+    assert flow.twin("safe") in concerns(after.preflight, target)[Concern.UNDER_REPLICATED]
+    assert after.changes == []

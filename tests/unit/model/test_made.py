@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from twinlog.errors import FlowStateError
+from twinlog.model.acls import Acl, Pattern
+from twinlog.model.made import Made, MadeTopic, Remembered, from_values, made_topic, to_values
+from twinlog.model.naming import is_internal
+from twinlog.model.quotas import Quota, QuotaChange, compare_quotas
+
+ACL = Acl("topic", 'odd " name', Pattern.PREFIXED, "User:a b", "*", "READ", "DENY")
+QUOTA = Quota((("client-id", None), ("user", "alice")), "producer_byte_rate")
+TOPIC = MadeTopic(UUID(int=1), "orders", UUID(int=2), "cluster", 5)
+MADE = Made({"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8)
+
+
+def test_memory_survives_being_written_and_read() -> None:
+    assert from_values(to_values(MADE), "here") == MADE
+    assert from_values({}, "here") == Made()
+    assert from_values({**to_values(MADE), "something newer": b"{}"}, "here") == MADE
+
+
+def test_memory_that_is_damaged_is_an_error_that_says_where() -> None:
+    with pytest.raises(FlowStateError, match=r"^here: what Twinlog has made can't be read"):
+        from_values({"topic nyc.orders": b"{}"}, "here")
+
+
+def test_things_are_added_to_memory_and_taken_from_it() -> None:
+    after = Remembered({"nyc.orders": None, "nyc.b": TOPIC}, no_acls=frozenset({ACL}), acls_compared_ms=9).added_to(
+        MADE
+    )
+
+    assert after == Made({"nyc.b": TOPIC}, frozenset(), frozenset({QUOTA}), 7, 9)
+
+
+def test_the_topic_that_holds_it_is_never_mirrored() -> None:
+    assert is_internal(made_topic("nyc", "lon"))
+
+
+def test_a_quota_that_somebody_else_set_on_the_target_stays() -> None:
+    assert compare_quotas({QUOTA: 1.0}, {}, frozenset()) == (QuotaChange(QUOTA, None, 1.0),)
+    assert compare_quotas({QUOTA: 1.0}, {QUOTA: 2.0}, frozenset()) == ()
+    assert compare_quotas({QUOTA: 1.0}, {QUOTA: 2.0}, frozenset({QUOTA})) == (QuotaChange(QUOTA, 2.0, 1.0),)
+    assert compare_quotas({}, {QUOTA: 2.0}, frozenset()) == ()
+    assert compare_quotas({}, {QUOTA: 2.0}, frozenset({QUOTA})) == (QuotaChange(QUOTA, 2.0, None),)
