@@ -121,8 +121,8 @@ def copied(kafka_pair: KafkaClusters, tmp_path_factory: pytest.TempPathFactory) 
     folder: Path = tmp_path_factory.mktemp("faithful")
     topics = {name: f"{name.replace(' ', '-')}-{uuid.uuid4().hex[:6]}" for name in CASES}
     source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
-    flow = twins(source, target, folder, tuple(topics.values()))
-    # Made beforehand, one to take little at once, the other so that nothing is compacted before it is compared.
+    flow = twins(source, target, folder, tuple(topics.values()), sync_topic_configs_enabled=False)
+    # Made beforehand and left as they are: one takes little at once, in the other nothing is compacted meanwhile.
     create_topic(target, flow.twin(topics["split"]), 1, {"max.message.bytes": str(SPLIT_BYTES)})
     create_topic(target, flow.twin(topics["compacted"]), 1, {"cleanup.policy": "compact"})
     for name, case in CASES.items():
