@@ -72,7 +72,7 @@ class _Copied:
         self.feeder = Feeder(flow.source_servers, topic, PARTITIONS)
         self.feeder.feed(5, 300)
         await_settled(flow.source_servers, topic)
-        assert not flow.mirror().warnings
+        assert not flow.mirror().failures
         self.copied = check_twins(flow, topic)
 
 

@@ -15,6 +15,7 @@ from kafka.protocol.metadata import CoordinatorType, MetadataRequest
 from local.kafka import PLAINTEXT, SASL_SSL, KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.silent import closed_port, silent_server
 from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.inventory import settled_metadata, settled_offsets
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.secrets import mask, resolve
@@ -50,9 +51,10 @@ def test_both_clients_reach_three_brokers_through_tls_and_a_password(trio: Kafka
         admin.create_topics([NewTopic(topic, 6, 3)])[topic].result(20)
 
     with reached.raw(20) as raw:
-        metadata = raw.run(raw.metadata())
+        # Brokers hear of a new topic one after the other.
+        metadata = raw.run(settled_metadata(raw, [topic]))
         partitions = [TopicPartition(topic, number) for number in range(6)]
-        ends = raw.run(list_offsets(raw, metadata, partitions, OffsetAt.LAST_STABLE))
+        ends = raw.run(settled_offsets(raw, metadata, partitions, OffsetAt.LAST_STABLE))
         coordinator = raw.run(raw.coordinator(CoordinatorType.GROUP, "some-group"))
 
     assert len(metadata.brokers) == 3

@@ -184,7 +184,7 @@ def _wrap_writer(name: str, trigger: _Trigger, around: Around, applies: Callable
     original = getattr(TransactionalWriter, name)
 
     async def wrapped(writer: TransactionalWriter, *arguments: Any) -> Any:
-        if writer.transactional_id.endswith(".state") or not applies(*arguments):
+        if writer.transactional_id.endswith((".state", ".made")) or not applies(*arguments):
             return await original(writer, *arguments)
         return await around(trigger, writer, lambda: original(writer, *arguments))
 
