@@ -17,7 +17,7 @@ $(VENV): requirements.txt requirements-dev.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "setup: installing Python packages into .venv"
 	@$(BIN)/python -m pip install --quiet $(UV)
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt -r requirements-dev.txt
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements.txt -r requirements-dev.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
@@ -50,7 +50,7 @@ test-long: test
 
 # The benchmarks print a table each; BENCH=quick makes them small.
 bench-%: setup
-	$(BIN)/python benchmarks/$*.py
+	@PYTHONPATH=include:. $(BIN)/python -P -m benchmarks.$* $(if $(filter quick,$(BENCH)),--quick)
 
 # Resolve requirements.in into the exact set of requirements.txt.
 lock:

@@ -1,6 +1,6 @@
 """Measures planning: how long 50,000 partitions take, in one process. Aim: under 2 s.
 
-python benchmarks/plan.py [PARTITIONS]
+python -m benchmarks.plan [PARTITIONS]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measures translation: a million look-ups against ten million segments, with the time and memory each step takes.
 
-    python benchmarks/translate.py [SEGMENTS] [LOOKUPS]
+    python -m benchmarks.translate [SEGMENTS] [LOOKUPS]
 
 The ledger is written to a temporary folder first; what is measured is what a failover does: read the ledger's files,
 build the index, look up a table of offsets forward and back. Aim: under 5 s and under 2 GB. It is a process of its
@@ -124,7 +124,8 @@ def main() -> None:
     segments, lookups = sizes[0] if sizes else 10_000_000, sizes[1] if len(sizes) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as root:
         fill(Ledger(root, "nyc", "lon"), segments)
-        subprocess.run([sys.executable, __file__, "--measure", root, str(segments), str(lookups)], check=True)
+        command = [sys.executable, "-m", "benchmarks.translate", "--measure", root, str(segments), str(lookups)]
+        subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":
