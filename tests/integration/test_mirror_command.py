@@ -17,6 +17,8 @@ import yaml
 from local.kafka import KafkaClusters
 from support.mirroring import create_topic, producer, read_committed
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture
 def topic() -> str:
@@ -81,6 +83,46 @@ def test_a_run_on_spark_connect_and_a_translation(
     assert read_committed(lon, twin) == read_committed(nyc, topic)
     assert answer["target"] == {"topic": twin, "partition": 1, "offset": 500}
     assert (ahead["target"], ahead["reason"], ahead["behind"]) == (None, "mirror behind", 3)
+
+    rebuilt = twinlog(topology, "ledger", "rebuild", flow, spark=spark_connect)
+    assert rebuilt["rows"] == rebuilt["rows_before"] > 0
+    assert twinlog(topology, "translate", flow, topic, "1", "500", spark=spark_connect) == answer
+
+    changed = twinlog(topology, "throttle", flow, "12.5", spark=spark_connect)
+    lifted = twinlog(topology, "throttle", flow, "off", spark=spark_connect)
+    assert (changed["throttle"], changed["before"]) == (12.5, None)
+    assert (lifted["throttle"], lifted["before"]) == (None, 12.5)
+
+
+def test_the_same_job_under_spark_submit(kafka_pair: KafkaClusters, topology: Path, topic: str) -> None:
+    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    create_topic(nyc, topic, 2, {})
+    writer = producer(nyc)
+    for number in range(100):
+        writer.produce(topic, f"value {number}", partition=number % 2)
+    writer.flush()
+    flow = flow_of(topology)
+
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("spark-submit")),
+            "--master=local[2]",
+            "--conf=spark.ui.enabled=false",
+            str(REPOSITORY / "spark_jobs" / "copy_ranges.py"),
+            f"--topology={topology}",
+            f"--flow={flow}",
+        ],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY / "include")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["records"] == 100
+    twin = f"{flow.partition('->')[0]}.{topic}"
+    assert read_committed(lon, twin) == read_committed(nyc, topic)
 
 
 def test_status_says_how_far_a_flow_is_behind(

@@ -14,9 +14,10 @@ from twinlog.commands.flow_context import FlowContext
 
 if TYPE_CHECKING:
     from twinlog.operations.mirror_result import MirrorResult
-    from twinlog.operations.progress import Progress
+    from twinlog.operations.progress import Progress, Show
 
 _BAR = 30
+_LINE_EVERY_S = 10.0
 
 
 def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
@@ -62,20 +63,32 @@ def _lines(result: MirrorResult) -> Iterator[str]:
         yield f"  left for the next run: {result.left_records:,} records"
 
 
-def _show_on(console: Console) -> Any:
-    """A progress bar on a terminal; nothing elsewhere, where it would only fill a log."""
-    if console.as_json or not sys.stderr.isatty():
-        return None
-    return _draw
+def _show_on(console: Console) -> Show:
+    """A bar that is drawn over on a terminal; elsewhere a line now and then, as a log takes it."""
+    if sys.stderr.isatty() and not console.as_json:
+        return _draw
+    last_s = 0.0
+
+    def line(progress: Progress) -> None:
+        nonlocal last_s
+        if progress.seconds - last_s >= _LINE_EVERY_S:
+            last_s = progress.seconds
+            console.note(_sentence(progress))
+
+    return line
+
+
+def _sentence(progress: Progress) -> str:
+    left = "" if progress.left_s is None else f", {progress.left_s:.0f} s left"
+    return (
+        f"{progress.records:,} of {progress.all_records:,} records, {progress.bytes / 1e6:,.1f} MB, "
+        f"{progress.bytes_per_s / 1e6:.1f} MB/s{left}"
+    )
 
 
 def _draw(progress: Progress) -> None:
     share = progress.records / progress.all_records if progress.all_records else 1.0
     filled = int(share * _BAR)
-    left = "" if progress.left_s is None else f", {progress.left_s:.0f} s left"
     end = "\n" if progress.records >= progress.all_records else ""
-    sys.stderr.write(
-        f"\r[{'#' * filled}{'.' * (_BAR - filled)}] {share:4.0%}  {progress.records:,} records, "
-        f"{progress.bytes_per_s / 1e6:.1f} MB/s{left}   {end}"
-    )
+    sys.stderr.write(f"\r[{'#' * filled}{'.' * (_BAR - filled)}] {share:4.0%}  {_sentence(progress)}   {end}")
     sys.stderr.flush()

@@ -95,6 +95,8 @@ _INNER = legacy(0, 1, None, b"a")
         (_wrapped(_INNER[:-1] + b"x", 7, 1, 1), "CRC"),
         (legacy(7, 1, None, b"nonsense", attributes=1), "gzip data cannot be opened"),
     ],
+    # By the problem: gzip's bytes hold the time, so the data's would differ from one collection to the next.
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_wrapper_that_lies_is_an_error_that_names_the_place(data: bytes, problem: str) -> None:
     with pytest.raises(CorruptBatchError, match=f"topic orders, partition 3, offset 7: .*{problem}"):
