@@ -60,10 +60,14 @@ def copy(clusters: Clusters, topic: str, folder: Path, spark: Warm, name: str) -
             }
         )
     )
+    # Just the topic: a flow takes heartbeats along, and MirrorMaker 2 leaves some on the source.
     command = [sys.executable, "-m", "twinlog.cli", "--topology", str(topology), "--json", "mirror", flow]
+    command += ["--topic", topic]
     environ = {**os.environ, "TWINLOG_SPARK": spark.url, "PYTHONPATH": str(INCLUDE)}
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with watched([process.pid, spark.pid], python_or_jvm) as watch:
+    # Idle Python workers of an earlier session stay for a minute; they are not this run's.
+    with watched([spark.pid], python_or_jvm, "python") as watch:
+        process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        watch.roots.add(process.pid)
         out, problems = process.communicate()
     used = watch.add_up()
     if process.returncode != 0:

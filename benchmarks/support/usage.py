@@ -44,7 +44,10 @@ class Watch:
 
     roots: set[int]
     kind_of: Callable[[str], str]
+    only_new: str | None
+    """Of this kind, processes that were there before do not count."""
     used: dict[str, Used] = field(default_factory=dict)
+    _left_out: set[tuple[int, int]] = field(default_factory=set)
     _first: dict[tuple[int, int], float] = field(default_factory=dict)
     _last: dict[tuple[int, int], tuple[str, float]] = field(default_factory=dict)
 
@@ -52,6 +55,10 @@ class Watch:
         resident: dict[str, int] = {}
         for one in _trees(self.roots):
             kind, identity = self.kind_of(one.name), (one.pid, one.started)
+            if beginning and kind == self.only_new:
+                self._left_out.add(identity)
+            if identity in self._left_out:
+                continue
             # Those that were there before have used what they had; those that came later began with nothing.
             self._first.setdefault(identity, one.cpu_s if beginning else 0.0)
             self._last[identity] = (kind, one.cpu_s)
@@ -69,9 +76,11 @@ class Watch:
 
 
 @contextmanager
-def watched(roots: Iterable[int], kind_of: Callable[[str], str] = lambda _: "all") -> Iterator[Watch]:
+def watched(
+    roots: Iterable[int], kind_of: Callable[[str], str] = lambda _: "all", only_new: str | None = None
+) -> Iterator[Watch]:
     """Look at the trees ten times a second until the block ends; then `add_up` says what they used meanwhile."""
-    watch = Watch(set(roots), kind_of)
+    watch = Watch(set(roots), kind_of, only_new)
     watch.look(beginning=True)
     ended = threading.Event()
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from local import lock, places
+from support.process_table import pids_with
+from support.waiting import await_condition
 
 DEMO_TIMEOUT_S = 540
 
@@ -55,7 +57,7 @@ def test_it_shows_its_steps_ends_by_itself_and_leaves_nothing_running(work: Path
         "demo: everything is stopped",
     ):
         assert any(line.startswith(beginning) for line in lines), f"{beginning!r} is not in\n{done.stdout}"
-    assert str(work) not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
+    await_condition(lambda: not pids_with(str(work)), "nothing of the demo is left")
 
 
 def test_ctrl_c_while_it_starts_stops_it_without_a_traceback(work: Path) -> None:
@@ -75,7 +77,7 @@ def test_ctrl_c_while_it_starts_stops_it_without_a_traceback(work: Path) -> None
         _, said = starting.communicate(timeout=DEMO_TIMEOUT_S)
     assert starting.returncode == 130
     assert said == "demo: interrupted while starting; everything is stopped\n"
-    assert str(work) not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
+    await_condition(lambda: not pids_with(str(work)), "nothing of the demo is left")
 
 
 def test_stopping_where_none_runs_is_no_error(work: Path) -> None:

@@ -100,7 +100,7 @@ def test_brokers_die_hang_and_come_back_as_the_same(tmp_path: Path) -> None:
         await_condition(lambda: known() == {0, 1, 2}, "the resumed broker is back")
         cluster.stop_broker(0)
         await_condition(lambda: known() == {1, 2}, "the stopped broker is gone")
-    assert not pids_with(str(tmp_path))
+    await_condition(lambda: not pids_with(str(tmp_path)), "no process is left")
 
 
 def test_the_authorizer_denies_all_but_the_admin(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_broker_that_cannot_start_is_reported_with_its_log_and_takes_the_other
     specs = [KafkaSpec("nyc"), KafkaSpec("lon", properties={"log.segment.bytes": "nonsense"})]
     with pytest.raises(StartError, match=r"broker 0 of lon(.|\n)*nonsense"):
         start(specs, tmp_path)
-    assert not pids_with(str(tmp_path))
+    await_condition(lambda: not pids_with(str(tmp_path)), "no process is left")
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -17,7 +18,7 @@ from twinlog.model.positions import Position, parse
 OFFSET_FETCH_VERSION = 7
 """The first with `require_stable`, and the last for one group by names: what every broker since 2.5 takes."""
 
-ATTEMPTS = 100
+PATIENCE_S = 60.0
 PAUSE_S = 0.1
 
 _WAIT = (
@@ -38,7 +39,8 @@ async def fetch_positions(
     """
     topics = None if partitions is None else _by_topic(partitions)
     last: Exception | None = None
-    for _ in range(ATTEMPTS):
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         try:
             node_id = await client.coordinator(CoordinatorType.GROUP, group, refresh=last is not None)
             request = OffsetFetchRequest(

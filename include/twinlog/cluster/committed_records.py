@@ -7,7 +7,7 @@ from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import ClusterError
+from twinlog.errors import ClusterError, ClusterUnreachableError
 from twinlog.model.offsets import TopicPartition
 from twinlog.wire.aborted import AbortedTransaction, AbortedTransactions
 from twinlog.wire.batches import Batch, read_batches
@@ -28,7 +28,7 @@ async def read_committed_records(client: RawClient, partition: TopicPartition) -
     ends = await list_offsets(client, metadata, [partition], OffsetAt.LAST_STABLE)
     for listing in (starts, ends):
         if partition in listing.failed:
-            raise ClusterError(f"cluster {client.alias}: {partition} can't be read: {listing.failed[partition]}")
+            raise _unreadable(client, partition, listing.failed[partition])
     leader = metadata.topics[partition.topic].partitions[partition.partition].leader
     records: list[Record] = []
     at, end = starts.offsets[partition], ends.offsets[partition]
@@ -76,8 +76,7 @@ async def fetch_committed(
     response = await client.request(request, leader)
     answer = response.responses[0].partitions[0]
     if answer.error_code:
-        error = kafka_errors.for_code(answer.error_code).__name__
-        raise ClusterError(f"cluster {client.alias}: {partition} can't be read at offset {at}: {error}")
+        raise _unreadable(client, partition, kafka_errors.for_code(answer.error_code).__name__)
     source = SourcePartition(client.alias, partition.topic, partition.partition)
     aborted = AbortedTransactions(
         source, [AbortedTransaction(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
@@ -89,3 +88,10 @@ async def fetch_committed(
                 batches.append(batch)
             at = max(at, batch.header.next_offset)
     return batches, at
+
+
+def _unreadable(client: RawClient, partition: TopicPartition, error: str) -> ClusterError:
+    """The error for Kafka's of this name: one that time may mend, as where a leader has moved, is worth another try."""
+    sentence = f"cluster {client.alias}: {partition} can't be read: {error}"
+    passing = issubclass(getattr(kafka_errors, error, Exception), kafka_errors.RetriableError)
+    return ClusterUnreachableError(sentence) if passing else ClusterError(sentence)

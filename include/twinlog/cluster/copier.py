@@ -207,7 +207,7 @@ class Copier:
             await reading
             self._watch.let_sleep(arrived)
             work.suspect(targets)
-        work.findings.extend(reader.refused)
+        work.findings.extend([*reader.refused, *reader.leaderless()])
         await self._look_for_others(work, metadata)
         if self._watch.stop is not None and not lane.finished:
             return _report(work, Outcome.STOPPED, self._watch.stop)

@@ -105,6 +105,20 @@ class SourceReader:
         self._room.notify()
         self._moved.notify()
 
+    def leaderless(self) -> list[Finding]:
+        """A finding for each partition that could not be read any further because nobody leads it."""
+        return [
+            Finding(
+                FindingKind.REFUSED,
+                state.pair.source,
+                state.at,
+                f"cluster {self._client.alias}: {state.pair.source} has no leader, or is gone, so nothing from offset "
+                f"{state.at} on was copied; bring its brokers back, or take the topic out of the flow",
+            )
+            for state in self._unread()
+            if state.broker is None
+        ]
+
     def take(self, partition: TopicPartition) -> Parcel | None:
         """The partition's next parcel, if one has arrived."""
         state = self.partitions[partition]
@@ -126,7 +140,15 @@ class SourceReader:
         metadata = await self._client.metadata({state.pair.source_topic for state in homeless})
         for state in homeless:
             partition = _partition(metadata, state.pair.source)
-            if partition is not None:
+            known = metadata.topics.get(state.pair.source_topic)
+            if known is not None and known.topic_id not in (None, state.pair.source_topic_id):
+                self._refuse(
+                    state,
+                    FindingKind.RECREATED,
+                    f"cluster {self._client.alias}: {state.pair.source_topic} was deleted and created again while "
+                    "it was being copied; the next run goes on with the new one",
+                )
+            elif partition is not None:
                 state.broker = partition.leader
                 state.leader_epoch = NO_LEADER_EPOCH if partition.leader_epoch is None else partition.leader_epoch
                 state.at_follower = False

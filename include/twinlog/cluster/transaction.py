@@ -262,6 +262,6 @@ class TransactionalWriter:
             if failures > self._retries or time.monotonic() > patience_ends:
                 raise TransactionAbortedError(
                     f"cluster {self._client.alias}: {self.transactional_id}: {request.name} was given up after "
-                    f"{failures} failures: {last or type(last).__name__}"
+                    f"{failures} failures: {str(last) or type(last).__name__}"
                 ) from last
             await self._client.pause(min(RETRY_PAUSE_S * 2**failures, MOST_PAUSE_S))

@@ -1,7 +1,8 @@
 """One whole run of a flow: prepare the target, plan, copy, record.
 
-A run holds the flow's lease from before it plans until it has recorded; without the lease it ends as skipped and has
-changed nothing. Whatever ends a run early, the next one goes on from the committed positions.
+A run holds the flow's lease from before it prepares until it has recorded; without the lease it ends as skipped and has
+changed nothing but, before the first run, created the flow's internal topics. Whatever ends a run early, the next one
+goes on from the committed positions.
 """
 
 from __future__ import annotations
@@ -94,11 +95,12 @@ class Mirror:
             refused = compacted_both_ways(self._topology, self._flow, source, sides.source_view, topics)
             left_out = {finding.partition.topic for finding in refused}
             topics = [topic for topic in topics if topic.name not in left_out]
-            notes = self._prepare(sides, limits)
+            self._create_internal_topics(sides)
             with held(self._flow, self._ends.target, target, run, lease_s=self._lease_s) as lease:
                 if lease.refused is not None:
                     return MirrorResult(self._flow.name, run, skipped=lease.refused)
                 try:
+                    notes = self._bring_in_step(sides, limits)
                     result = self._copy(source, target, execute, topics, lease.record, tasks, limits, run)
                     return replace(result, notes=notes, findings=(*refused, *result.findings))
                 except FencedError as overtaken:
@@ -116,6 +118,7 @@ class Mirror:
         run: str,
     ) -> MirrorResult:
         started = time.monotonic()
+        before = self._ledger.mark()
         found = target.run(survey(source, target, self._flow, self._policy, [topic.name for topic in topics]))
         keeper = PositionKeeper(self._flow, run, record, self._ends.target, target, self._ledger)
         found = replace(found, partitions=keeper.recover(found.partitions))
@@ -130,7 +133,7 @@ class Mirror:
             planned = back.applied(planned)
         reports = self._execute(execute, planned, self._orders(planned, found, record.lanes, limits, run))
         twins = {pair.target for pair in found.partitions.pairs}
-        recorded = bring_up_to_date(self._ledger, self._flow, self._ends.target, target, twins).read
+        bring_up_to_date(self._ledger, self._flow, self._ends.target, target, twins)
         return MirrorResult(
             self._flow.name,
             run,
@@ -144,7 +147,7 @@ class Mirror:
                 *planned_findings(planned),
                 *(finding for report in reports for finding in report.findings),
             ),
-            recorded=run_totals(self._ledger, recorded, run),
+            recorded=run_totals(self._ledger, before, run),
         )
 
     def _execute(self, execute: Executor, planned: Plan, orders: list[CopyOrder]) -> list[LaneReport]:
@@ -166,12 +169,14 @@ class Mirror:
             if selection.left_out(topic.name) is None and (limits.topics is None or topic.name in limits.topics)
         ]
 
-    def _prepare(self, sides: Sides, limits: Limits) -> tuple[str, ...]:
-        """Everything that the target needs before the first record is copied; what there is to say of it."""
+    def _create_internal_topics(self, sides: Sides) -> None:
         principal = principal_of(self._ends.target.settings)
         sides.target.run(
             create_internal_topics(sides.target, self._flow, self._flow.lanes, sides.target_view, principal)
         )
+
+    def _bring_in_step(self, sides: Sides, limits: Limits) -> tuple[str, ...]:
+        """Topics, settings and permissions before the first record is copied; what there is to say of them."""
         sync = Sync(self._topology, self._flow, self._ends.source, self._ends.target)
         prepared = sync.prepare(sides, limits.topics)
         return (*prepared.warnings, *(warning.message for warning in prepared.preflight))

@@ -13,6 +13,7 @@ from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
 from twinlog.errors import ClusterError, ClusterUnreachableError
 from twinlog.ledger.barrier import Proven, behind
+from twinlog.ledger.chain import Mark
 from twinlog.ledger.rebuild import Rebuilt, rebuild
 from twinlog.ledger.record import Journal, Recorded, record
 from twinlog.ledger.schema import GAP_COLUMNS
@@ -85,9 +86,9 @@ def _behind_barrier(
     )
 
 
-def run_totals(ledger: Ledger, recorded: Recorded, run: str) -> RecordedRun:
-    """What the entries of `run` add up to; an earlier run's, recorded late, are not among them."""
-    written = [file for file in ledger.files() if file.link.name == recorded.file]
+def run_totals(ledger: Ledger, since: Mark, run: str) -> RecordedRun:
+    """What the entries of `run` add up to, of all that was recorded `since` it began, by whomever."""
+    written = [file for file in ledger.files() if file.link.after.total > since.node.total]
     rows = ledger.read_files(written, _COLUMNS)
     rows = rows.filter(pc.equal(rows.column("run").cast("string"), run))
     totals = {name: pc.sum(rows.column(name)).as_py() or 0 for name in _COLUMNS if name != "run"}

@@ -15,6 +15,7 @@ from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.inventory import topic_settings
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
+from twinlog.errors import ClusterError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.returned import mirrored_in
 from twinlog.ledger.store import Ledger
@@ -24,6 +25,8 @@ from twinlog.model.offsets import Span, TopicPartition
 from twinlog.model.plan import Partitions, Plan, PlannedRange
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.recording import bring_up_to_date
+
+_NOT_THERE = "UnknownTopicOrPartitionError"
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,14 @@ def way_back(
         return None
     journal = journal_topic(other.source, other.target)
     known = source.run(source.metadata([journal])).topics.get(journal)
-    if known is None or known.error is not None:
+    if known is None or known.error == _NOT_THERE:
         return None
+    if known.error is not None:
+        # Not knowing what came from the target, we must not send anything: it would come back there, doubled.
+        raise ClusterError(
+            f"cluster {flow.source}: the journal {journal} can't be looked at ({known.error}), and without it "
+            f"{flow.name} could send back what {other.name} brought; grant Describe and Read on it, or try again"
+        )
     ledger = Ledger(topology.ledger_for(other), other.source, other.target)
     proven = bring_up_to_date(ledger, other, access, source, {pair.source for pair in found.pairs})
     spans = mirrored_in(ledger, {str(pair.source_topic_id) for pair in found.pairs})
