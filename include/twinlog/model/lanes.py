@@ -11,18 +11,10 @@ import zlib
 
 from twinlog.model.offsets import TopicPartition
 
-MOST_LANES = 16
-
 
 def lane_of(target: TopicPartition, lanes: int) -> int:
     """The lane that writes to `target`."""
     return (zlib.crc32(target.topic.encode()) + target.partition) % lanes
-
-
-def suited_lanes(partitions: int) -> int:
-    """How many lanes to begin with: two partitions or more in each, since a Produce request carries one batch a
-    partition and several are cheaper to send together; never more than a small estate's brokers can use."""
-    return max(1, min(MOST_LANES, partitions // 2))
 
 
 def transactional_id(flow: str, lane: int) -> str:

@@ -127,11 +127,6 @@ def is_internal(topic: str, separator: str = ".") -> bool:
     )
 
 
-def journal_topic(flow: Flow) -> str:
-    """The internal topic on the target that holds a flow's segments."""
-    return f"twinlog.{flow.source}.{flow.target}.journal.internal"
-
-
 def offset_syncs_topic(flow: Flow) -> str:
     """MirrorMaker 2's name: after the cluster at the other end from where the topic is."""
     other = flow.target if flow.offset_syncs_topic_location == "source" else flow.source

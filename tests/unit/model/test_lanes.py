@@ -2,16 +2,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from twinlog.model.lanes import (
-    MOST_LANES,
     journal_topic,
     lane_of,
     position_group,
     state_topic,
     state_transactional_id,
-    suited_lanes,
     transactional_id,
 )
 from twinlog.model.offsets import TopicPartition
@@ -30,11 +26,6 @@ def test_topics_of_one_partition_do_not_meet_in_one_lane() -> None:
 def test_where_a_partition_goes_never_changes() -> None:
     # Kept on the target for ever: another answer would have two lanes write to one partition.
     assert [lane_of(TopicPartition("nyc.orders", number), 8) for number in range(4)] == [7, 0, 1, 2]
-
-
-@pytest.mark.parametrize(("partitions", "lanes"), [(0, 1), (1, 1), (4, 2), (9, 4), (50_000, MOST_LANES)])
-def test_lanes_have_two_partitions_or_more(partitions: int, lanes: int) -> None:
-    assert suited_lanes(partitions) == lanes
 
 
 def test_names_on_the_target() -> None:

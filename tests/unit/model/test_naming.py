@@ -92,7 +92,6 @@ def test_mm2_internal_topics_with_another_separator() -> None:
 
 def test_names_of_internal_topics() -> None:
     flow = Flow("nyc", "lon")
-    assert naming.journal_topic(flow) == "twinlog.nyc.lon.journal.internal"
     assert naming.offset_syncs_topic(flow) == "mm2-offset-syncs.lon.internal"
     assert naming.checkpoints_topic(flow) == "nyc.checkpoints.internal"
     there = Flow("nyc", "lon", offset_syncs_topic_location="target", replication_policy_separator="_")
