@@ -94,6 +94,7 @@ def test_a_run_on_spark_connect_and_a_translation(
     assert (lifted["throttle"], lifted["before"]) == (None, 12.5)
 
 
+@pytest.mark.long
 def test_the_same_job_under_spark_submit(kafka_pair: KafkaClusters, topology: Path, topic: str) -> None:
     nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
     create_topic(nyc, topic, 2, {})
@@ -121,7 +122,7 @@ def test_the_same_job_under_spark_submit(kafka_pair: KafkaClusters, topology: Pa
         timeout=200,
     )
 
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["records"] == 100
     twin = f"{flow.partition('->')[0]}.{topic}"
     assert read_committed(lon, twin) == read_committed(nyc, topic)
