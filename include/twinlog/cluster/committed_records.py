@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kafka import errors as kafka_errors
-from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
+from twinlog.cluster.fetch_request import Wanted, fetch_request
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import ClusterError, ClusterUnreachableError
+from twinlog.errors import ClusterError, ClusterUnreachableError, NotAuthorizedError
 from twinlog.model.offsets import TopicPartition
 from twinlog.wire.aborted import AbortedTransaction, AbortedTransactions
 from twinlog.wire.batches import Batch, read_batches
@@ -15,15 +15,16 @@ from twinlog.wire.reader import records_of
 from twinlog.wire.records import Record
 from twinlog.wire.source import SourcePartition
 
-FETCH_VERSION = 11
-"""By name, without sessions: what every broker since 2.3 takes."""
 FETCH_BYTES = 8 * 1024 * 1024
 MAX_WAIT_MS = 200
 
 
-async def read_committed_records(client: RawClient, partition: TopicPartition) -> list[Record]:
-    """Every record that readers of committed records may see now."""
+async def read_committed_records(client: RawClient, partition: TopicPartition, last: int | None = None) -> list[Record]:
+    """Every record that readers of committed records may see now, or those of the `last` so many offsets."""
     metadata = await client.metadata([partition.topic])
+    refused = metadata.topics[partition.topic].error
+    if refused is not None:
+        raise _unreadable(client, partition, refused)
     starts = await list_offsets(client, metadata, [partition], OffsetAt.LOG_START)
     ends = await list_offsets(client, metadata, [partition], OffsetAt.LAST_STABLE)
     for listing in (starts, ends):
@@ -32,6 +33,8 @@ async def read_committed_records(client: RawClient, partition: TopicPartition) -
     leader = metadata.topics[partition.topic].partitions[partition.partition].leader
     records: list[Record] = []
     at, end = starts.offsets[partition], ends.offsets[partition]
+    if last is not None:
+        at = max(at, end - last)
     source = SourcePartition(client.alias, partition.topic, partition.partition)
     while at < end:
         found, after = await fetch_committed(client, leader, partition, at)
@@ -44,35 +47,7 @@ async def fetch_committed(
     client: RawClient, leader: int | None, partition: TopicPartition, at: int
 ) -> tuple[list[Batch], int]:
     """One answer's batches that hold committed records, and the offset to go on at: `at` where nothing came."""
-    topic = FetchRequest.FetchTopic
-    request = FetchRequest(
-        replica_id=-1,
-        max_wait_ms=MAX_WAIT_MS,
-        min_bytes=1,
-        max_bytes=FETCH_BYTES,
-        isolation_level=int(IsolationLevel.READ_COMMITTED),
-        session_id=0,
-        session_epoch=-1,
-        topics=[
-            topic(
-                topic=partition.topic,
-                partitions=[
-                    topic.FetchPartition(
-                        partition=partition.partition,
-                        current_leader_epoch=-1,
-                        fetch_offset=at,
-                        log_start_offset=-1,
-                        partition_max_bytes=FETCH_BYTES,
-                        version=FETCH_VERSION,
-                    )
-                ],
-                version=FETCH_VERSION,
-            )
-        ],
-        forgotten_topics_data=[],
-        rack_id="",
-        version=FETCH_VERSION,
-    )
+    request = fetch_request([Wanted(partition, at, FETCH_BYTES)], max_bytes=FETCH_BYTES, max_wait_ms=MAX_WAIT_MS)
     response = await client.request(request, leader)
     answer = response.responses[0].partitions[0]
     if answer.error_code:
@@ -93,5 +68,9 @@ async def fetch_committed(
 def _unreadable(client: RawClient, partition: TopicPartition, error: str) -> ClusterError:
     """The error for Kafka's of this name: one that time may mend, as where a leader has moved, is worth another try."""
     sentence = f"cluster {client.alias}: {partition} can't be read: {error}"
-    passing = issubclass(getattr(kafka_errors, error, Exception), kafka_errors.RetriableError)
-    return ClusterUnreachableError(sentence) if passing else ClusterError(sentence)
+    kind = getattr(kafka_errors, error, Exception)
+    if issubclass(kind, kafka_errors.AuthorizationError):
+        return NotAuthorizedError(f"{sentence}; grant READ on topic {partition.topic}")
+    return (
+        ClusterUnreachableError(sentence) if issubclass(kind, kafka_errors.RetriableError) else ClusterError(sentence)
+    )

@@ -1,4 +1,4 @@
-"""A Fetch request, by name and outside any session: one answer, nothing kept on the broker."""
+"""A Fetch request for committed records, outside any session: one answer, nothing kept on the broker."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uuid import UUID
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
 from twinlog.model.offsets import TopicPartition
+from twinlog.model.positions import NO_LEADER_EPOCH
 
 BY_NAME_VERSION = 11
 """The last that names topics by name only; every broker since 2.3 takes it."""
@@ -26,7 +27,10 @@ class Wanted(NamedTuple):
     offset: int
     max_bytes: int
     topic_id: UUID = NO_ID
-    leader_epoch: int = -1
+    leader_epoch: int = NO_LEADER_EPOCH
+    """That the broker must lead in."""
+    last_epoch: int = NO_LEADER_EPOCH
+    """Of the batch before `offset`: a log that was cut since is then told by the broker."""
 
 
 def fetch_request(
@@ -52,7 +56,7 @@ def fetch_request(
                         partition=one.partition.partition,
                         current_leader_epoch=one.leader_epoch,
                         fetch_offset=one.offset,
-                        last_fetched_epoch=-1,
+                        last_fetched_epoch=one.last_epoch,
                         log_start_offset=-1,
                         partition_max_bytes=one.max_bytes,
                         version=version,

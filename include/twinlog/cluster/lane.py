@@ -27,6 +27,7 @@ from twinlog.cluster.source_partition import Parcel
 from twinlog.cluster.source_reader import SourceReader
 from twinlog.cluster.target_partition import TargetPartition, batch_of
 from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.model.figures import Figures
 from twinlog.model.offsets import JournalEntry, TopicPartition
 from twinlog.wire import journal
 from twinlog.wire.own_records import build_batches
@@ -53,18 +54,6 @@ class LaneSettings:
     """Of a Produce; a batch that is larger goes alone."""
     deadline: float
     """On the monotonic clock: the time budget of the run. A transaction that is open then is still committed."""
-
-
-@dataclass(slots=True)
-class Figures:
-    """What a lane did; for the log and the metrics, the truth is the journal."""
-
-    records: int = 0
-    bytes: int = 0
-    transactions: int = 0
-    waited_source_s: float = 0.0
-    waited_target_s: float = 0.0
-    throttled_s: float = 0.0
 
 
 Sending = dict[TopicPartition, tuple[TargetPartition, Parcel]]
@@ -95,10 +84,12 @@ class Lane:
         self.targets = {state.pair.source: state for state in targets}
         self._failure: Exception | None = None
         self._sent_bytes = 0
+        self._unanswered = 0
         self.figures = figures
 
     async def copy(self) -> None:
         """Transaction after transaction until the ranges are copied, the time is up or the flow is to stop."""
+        began = time.monotonic()
         try:
             while await self._transaction():
                 pass
@@ -106,6 +97,7 @@ class Lane:
             # Requests that are still out belong to this attempt; the next one must not meet their answers.
             while self._in_flight():
                 await self._wake.wait()
+            self.figures.seconds += time.monotonic() - began
 
     @property
     def finished(self) -> bool:
@@ -196,6 +188,9 @@ class Lane:
                 base_sequence=self._writer.take_sequence(partition, batch.record_count),
             )
             state.sent()
+        self._unanswered += 1
+        self.figures.produces += 1
+        self.figures.in_flight_sum += self._unanswered
         self._client.spawn(self._deliver(node_id, stamped, batches))
         return size
 
@@ -207,9 +202,11 @@ class Lane:
                 batch = state.acknowledge(parcel, offsets[partition], self._client.alias)
                 self.figures.records += batch.record_count
                 self.figures.bytes += batch.size_bytes
+                self.figures.batches += 1
         except Exception as failure:  # noqa: BLE001 - kept, and raised by the lane itself
             self._failure = self._failure or failure
         finally:
+            self._unanswered -= 1
             for state, _ in batches.values():
                 state.in_flight -= 1
             self._wake.notify()

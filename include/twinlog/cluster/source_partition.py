@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
 
-from kafka.protocol.consumer import FetchRequest, IsolationLevel
+from kafka.protocol.consumer import FetchRequest
 
+from twinlog.cluster.fetch_request import Wanted, fetch_request
 from twinlog.model.offsets import PartitionPair, Span
 from twinlog.model.positions import NO_LEADER_EPOCH
 from twinlog.wire.outgoing import NO_GAPS, Gaps, OutgoingBatch
@@ -87,42 +87,25 @@ class SourcePartitionState:
                 self.at, self.last_epoch = end, NO_LEADER_EPOCH
 
 
-def fetch_request(
+def fetch_from(
     wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int, room_bytes: int
 ) -> FetchRequest:
     """Ask for all of them at once; the broker fills its answer in this order, as far as there is room."""
-    topics = []
-    for _, members in groupby(wanted, key=lambda state: state.pair.source_topic):
-        states = list(members)
-        topics.append(
-            FetchRequest.FetchTopic(
-                topic=states[0].pair.source_topic,
-                topic_id=states[0].pair.source_topic_id,
-                partitions=[
-                    FetchRequest.FetchTopic.FetchPartition(
-                        partition=state.pair.partition,
-                        current_leader_epoch=state.leader_epoch,
-                        fetch_offset=state.at,
-                        last_fetched_epoch=state.last_epoch,
-                        log_start_offset=-1,
-                        partition_max_bytes=settings.partition_max_bytes,
-                        version=version,
-                    )
-                    for state in states
-                ],
-                version=version,
+    return fetch_request(
+        (
+            Wanted(
+                state.pair.source,
+                state.at,
+                settings.partition_max_bytes,
+                state.pair.source_topic_id,
+                state.leader_epoch,
+                state.last_epoch,
             )
-        )
-    return FetchRequest(
-        replica_id=-1,
+            for state in wanted
+        ),
+        max_bytes=min(settings.max_bytes, room_bytes),
         max_wait_ms=settings.max_wait_ms,
         min_bytes=settings.min_bytes,
-        max_bytes=min(settings.max_bytes, room_bytes),
-        isolation_level=int(IsolationLevel.READ_COMMITTED),
-        session_id=0,
-        session_epoch=-1,
-        topics=topics,
-        forgotten_topics_data=[],
-        rack_id=settings.rack,
         version=version,
+        rack=settings.rack,
     )

@@ -17,42 +17,27 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 from typing import Any
 
-from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
+from twinlog.cluster.fetch_errors import check_fetched, is_passing, reading_refused
+from twinlog.cluster.fetch_request import BY_ID_VERSION
 from twinlog.cluster.fetched import select_from
 from twinlog.cluster.metadata import ClusterMetadata, Partition
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.signal import Signal
-from twinlog.cluster.source_partition import FetchSettings, Parcel, SourcePartitionState, fetch_request
+from twinlog.cluster.source_partition import FetchSettings, Parcel, SourcePartitionState, fetch_from
 from twinlog.errors import BatchTooLargeError, ClusterUnreachableError, CorruptBatchError
+from twinlog.model.figures import Figures
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import NO_LEADER_EPOCH
 from twinlog.wire.source import SourcePartition
 
-BY_TOPIC_ID_VERSION = 13
-"""From here on a Fetch names topics by id: a topic made anew is refused instead of being read as the old one."""
 MOST_VERSION = 16
 
 RETRY_PAUSE_S = 0.1
 TIMES_DAMAGED = 3
 """Damage on the way is gone when the bytes are fetched again; after so many times it is in the log itself."""
-
-_TRY_AGAIN = (
-    kafka_errors.NotLeaderForPartitionError,
-    kafka_errors.LeaderNotAvailableError,
-    kafka_errors.ReplicaNotAvailableError,
-    kafka_errors.FencedLeaderEpochError,
-    kafka_errors.UnknownLeaderEpochError,
-    kafka_errors.OffsetNotAvailableError,
-    kafka_errors.KafkaStorageError,
-)
-_GONE = (
-    kafka_errors.UnknownTopicIdError,
-    kafka_errors.InconsistentTopicIdError,
-    kafka_errors.UnknownTopicOrPartitionError,
-)
 
 
 class SourceReader:
@@ -64,10 +49,12 @@ class SourceReader:
         partitions: Iterable[SourcePartitionState],
         settings: FetchSettings,
         arrived: Signal,
+        figures: Figures,
     ) -> None:
         self._client = client
         self._settings = settings
         self._arrived = arrived
+        self._figures = figures
         self._room = Signal()
         self._moved = Signal()
         self._serving: dict[int, Awaitable[None]] = {}
@@ -173,18 +160,26 @@ class SourceReader:
 
     async def _fetch(self, node_id: int, wanted: list[SourcePartitionState]) -> None:
         try:
-            request = fetch_request(wanted, self._settings, self._version, self._room_bytes())
+            request = fetch_from(wanted, self._settings, self._version, self._room_bytes())
             response = await self._client.request(request, node_id)
+            check_fetched(self._client.alias, response)
         except ClusterUnreachableError:
             # The broker may be restarting: ask the others who leads now. The lane that waits for us has a deadline.
             for state in self._unread():
                 if state.broker == node_id:
                     state.broker = None
+            await self._client.pause(RETRY_PAUSE_S)
             return
-        if not self._closed:
-            self._accept(response)
-            if any(state.broker != node_id for state in wanted):
-                self._moved.notify()
+        if self._closed:
+            return
+        self._figures.fetches += 1
+        self._figures.quota_s += response.throttle_time_ms / 1000
+        self._accept(response)
+        if any(state.broker is None for state in wanted):
+            # The cluster needs a moment to agree on who leads, and would be asked without end meanwhile.
+            await self._client.pause(RETRY_PAUSE_S)
+        if any(state.broker != node_id for state in wanted):
+            self._moved.notify()
 
     def _fail(self, failure: Exception) -> None:
         self.failure = self.failure or failure
@@ -207,7 +202,7 @@ class SourceReader:
     def _accept(self, response: Any) -> None:
         for topic in response.responses:
             for answer in topic.partitions:
-                if self._version >= BY_TOPIC_ID_VERSION:
+                if self._version >= BY_ID_VERSION:
                     state = self._by_id[topic.topic_id, answer.partition_index]
                 else:
                     state = self.partitions[TopicPartition(topic.topic, answer.partition_index)]
@@ -233,6 +228,7 @@ class SourceReader:
             return
         if not answer.records:
             return
+        self._figures.fetched_bytes += len(answer.records)
         source = SourcePartition(self._client.alias, state.pair.source_topic, state.pair.partition)
         try:
             selection = select_from(answer, source, state.at, state.stop, state.max_batch_bytes)
@@ -253,32 +249,12 @@ class SourceReader:
         state.read_to(selection.end, selection.last_epoch)
 
     def _refuse_or_retry(self, state: SourcePartitionState, answer: Any) -> None:
-        error = kafka_errors.for_code(answer.error_code)
         # A replica that lags behind its leader may not have the offset yet; the leader knows better.
-        if issubclass(error, _TRY_AGAIN) or state.at_follower:
+        if state.at_follower or is_passing(answer.error_code):
             state.broker = None
             return
-        where = f"cluster {self._client.alias}: {state.pair.source}"
-        if issubclass(error, kafka_errors.OffsetOutOfRangeError):
-            kind, why = (
-                FindingKind.EXPIRED,
-                f"offset {state.at} went while it was being copied (the log starts at {answer.log_start_offset}); the "
-                "next run counts what was lost and goes on",
-            )
-        elif issubclass(error, _GONE):
-            kind, why = (
-                FindingKind.RECREATED,
-                f"the topic with id {state.pair.source_topic_id} is gone: it was deleted, or deleted and created "
-                "again, while it was being copied",
-            )
-        elif issubclass(error, kafka_errors.TopicAuthorizationFailedError):
-            kind, why = (
-                FindingKind.NOT_ALLOWED,
-                f"not allowed to read; grant the flow's principal Read on topic {state.pair.source_topic}",
-            )
-        else:
-            kind, why = FindingKind.REFUSED, f"reading at offset {state.at}: {error.__name__}"
-        self._refuse(state, kind, f"{where}: {why}")
+        kind, why = reading_refused(state, answer)
+        self._refuse(state, kind, f"cluster {self._client.alias}: {state.pair.source}: {why}")
 
     def _refuse(self, state: SourcePartitionState, kind: FindingKind, message: str) -> None:
         state.refused = True

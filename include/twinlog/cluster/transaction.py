@@ -68,6 +68,8 @@ class TransactionalWriter:
         self.transactional_id = transactional_id
         self.producer_id = NO_PRODUCER
         self.producer_epoch = NO_PRODUCER
+        self.quota_s = 0.0
+        """That brokers asked us to wait because a quota is used up."""
 
     async def open(self) -> None:
         """Become the id's writer. The first call fences whoever was; a later one only if nobody came after us."""
@@ -134,6 +136,7 @@ class TransactionalWriter:
         """Send one batch to each partition, all led by `node_id`; answers the base offset each was given."""
         request = ProduceBatches(self.transactional_id, self._timeout_ms, batches)
         response = await self._client.request(request, node_id)
+        self.quota_s += response.throttle_time_ms / 1000
         offsets = {}
         for topic in response.responses:
             for result in topic.partition_responses:
