@@ -10,9 +10,10 @@ import time
 from random import Random
 from uuid import UUID
 
+from twinlog.model.budget import Budget
 from twinlog.model.lanes import lane_of
 from twinlog.model.offsets import PartitionPair
-from twinlog.model.plan import Budget, Partitions, plan
+from twinlog.model.plan import Partitions, plan
 from twinlog.model.positions import Position
 
 LANES, TASKS = 64, 16
@@ -27,7 +28,8 @@ def estate(partitions: int) -> Partitions:
         pairs.append(PartitionPair(f"t{topic}", source, f"nyc.t{topic}", target, number % 50))
         start = random.randrange(10**9)
         starts.append(start)
-        positions.append(Position(start + random.randrange(-10, 1000), source, target, -1, 0))
+        offset = start + random.randrange(-10, 1000)
+        positions.append(Position(offset, source, target, -1, 0, offset))
         ends.append(start + 1000 + int(random.paretovariate(0.7) * 100))
         sizes.append(random.uniform(50, 5000))
     return Partitions(pairs, positions, starts, ends, [0] * partitions, sizes)

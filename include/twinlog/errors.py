@@ -65,12 +65,23 @@ class JournalFormatError(TwinlogError):
     """A journal record is damaged, or of a version that this program does not know."""
 
 
+class MirrorMakerFormatError(TwinlogError):
+    """A record is none of MirrorMaker 2's, or of a version that this program does not know."""
+
+
 class PositionFormatError(TwinlogError):
     """A committed offset of a flow's group does not hold a position."""
 
 
 class FencedError(TwinlogError):
     """A later writer has taken this transactional id: this one must stop, and must not try again."""
+
+
+class FencedOrTimedOutError(FencedError):
+    """The transactional id's epoch has moved on: by a later writer, or by the broker, which rolls back a transaction
+    that takes too long. Opening the id again, as who we were, is refused in the first case and not in the second."""
+
+    retriable = True
 
 
 class TransactionAbortedError(ClusterError):

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from local.kafka import KafkaClusters
-from support.feeding import Feeder
-from support.ledger_check import await_settled, check_twins
-from support.mirroring import Twins, twins
+from support.ledger_check import check_twins
+from support.mirroring import Twins
 from twinlog.cluster.copier import LaneReport, Outcome
 from twinlog.cluster.copy_order import CopyOrder, carry_out, carry_out_here
-
-PARTITIONS = 4
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"tasks-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
-    flow = twins(
-        kafka_pair["nyc"].bootstrap_servers,
-        kafka_pair["lon"].bootstrap_servers,
-        tmp_path,
-        (topic,),
-        transaction_bytes=4_000,
-    )
-    flow.create(topic, PARTITIONS)
-    Feeder(flow.source_servers, topic, PARTITIONS).feed(2, 800)
-    await_settled(flow.source_servers, topic)
-    return flow
+from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.model.lanes import transactional_id
 
 
 def test_one_after_the_other(flow: Twins, topic: str) -> None:
@@ -64,6 +42,27 @@ def test_both_at_once(flow: Twins, topic: str) -> None:
     assert not result.failures
     assert {report.outcome for report in result.lanes} <= {Outcome.DONE, Outcome.FENCED}
     assert Outcome.DONE in {report.outcome for report in result.lanes}
+    check_twins(flow, topic)
+
+
+def test_a_lane_that_a_stranger_opens_has_failed(flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = TransactionalWriter.commit_positions
+    lane_0 = transactional_id(flow.flow.name, 0)
+
+    async def overtaken(writer: TransactionalWriter, group: str, positions: Mapping[Any, Any]) -> None:
+        if writer.transactional_id == lane_0:
+            await TransactionalWriter(writer._client, lane_0, timeout_ms=10_000, retries=5).open()
+        await original(writer, group, positions)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TransactionalWriter, "commit_positions", overtaken)
+        result = flow.mirror()
+
+    assert {report.lane: report.outcome for report in result.lanes} == {0: Outcome.FAILED, 1: Outcome.DONE}
+    (failure,) = result.failures
+    assert f"{lane_0}: InitProducerIdRequest" in failure
+    assert "the run held the flow's lease to its end" in failure
+    assert not flow.mirror().failures
     check_twins(flow, topic)
 
 

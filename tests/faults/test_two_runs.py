@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import signal
-import uuid
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from local.kafka import KafkaClusters
 from support.crashing import ChildRun, Job, Step
-from support.feeding import Feeder
-from support.ledger_check import await_settled, check_twins, log_ends
-from support.mirroring import Twins, twins
+from support.ledger_check import check_twins, flow_positions, log_ends
+from support.mirroring import Twins
 from support.waiting import await_condition
 from twinlog.cluster.copier import LaneReport, Outcome
 from twinlog.cluster.copy_order import CopyOrder, carry_out_here
 
-PARTITIONS = 3
 SHORT_LEASE_S = 1.5
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"two-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
-    flow = twins(
-        kafka_pair["nyc"].bootstrap_servers,
-        kafka_pair["lon"].bootstrap_servers,
-        tmp_path,
-        (topic,),
-        transaction_bytes=4_000,
-    )
-    flow.create(topic, PARTITIONS)
-    Feeder(flow.source_servers, topic, PARTITIONS).feed(1, 600)
-    await_settled(flow.source_servers, topic)
-    return flow
 
 
 def test_the_second_is_skipped(flow: Twins, topic: str) -> None:
@@ -80,6 +56,30 @@ def test_a_run_that_hung_is_overtaken_and_fenced(flow: Twins, topic: str, step: 
     assert {lane["outcome"] for lane in answer["lanes"]} <= {Outcome.FENCED, Outcome.STOPPED, Outcome.DONE}
     assert [log_ends(flow.target_servers, name) for name in (twin, journal)] == before
     assert check_twins(flow, topic) == copied
+
+
+def test_a_late_order_of_an_earlier_try_does_not_touch_the_next_one(flow: Twins, topic: str) -> None:
+    kept: list[CopyOrder] = []
+    late: list[LaneReport] = []
+
+    def keep(orders: list[CopyOrder]) -> list[LaneReport]:
+        kept.extend(orders)
+        return []
+
+    def beside_the_late_order(orders: list[CopyOrder]) -> list[LaneReport]:
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(carry_out_here, orders)
+            await_condition(lambda: running.done() or bool(flow_positions(flow)), "the second try to commit")
+            late.extend(carry_out_here(kept))
+            return running.result()
+
+    flow.mirror(keep, run="same")
+    result = flow.mirror(beside_the_late_order, run="same")
+
+    assert {report.outcome for report in late} == {Outcome.STOPPED}
+    assert all("not by run same of" in report.reason for report in late)
+    assert {report.outcome for report in result.lanes} == {Outcome.DONE}
+    assert check_twins(flow, topic) == result.recorded.records
 
 
 def test_a_hung_try_does_not_end_the_next_try_of_its_run(flow: Twins, topic: str) -> None:

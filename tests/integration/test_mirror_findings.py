@@ -19,7 +19,8 @@ from confluent_kafka.admin import (
 
 from local.kafka import SASL_SSL, KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.mirroring import Twins, create_topic, twins
-from support.source_logs import delete_records, delete_topic, fill, read_messages, recreate, transactional
+from support.reading import read_messages
+from support.source_logs import delete_records, delete_topic, fill, recreate, transactional
 from support.waiting import await_condition
 from twinlog.cluster.copier import Outcome
 from twinlog.model.findings import Finding, FindingKind
@@ -84,21 +85,6 @@ class TestSource:
         first, again = flow.mirror(), flow.mirror()
         assert (only(first).kind, first.recorded.gaps) == (FindingKind.EXPIRED, {"expired": 4})
         assert again.findings == ()
-
-    @pytest.mark.parametrize("count", [3, 10, 20], ids=["shorter", "equal", "longer"])
-    def test_deleted_and_created_again(self, flow: Twins, topic: str, count: int) -> None:
-        fill(flow.source_servers, topic, range(10))
-        flow.mirror()
-        recreate(flow.source_servers, topic)
-        fill(flow.source_servers, topic, [f"new {number}" for number in range(count)])
-
-        result, again = flow.mirror(), flow.mirror()
-
-        assert only(result).kind is FindingKind.RECREATED
-        assert "deleted and created again; the position 10 belonged to the earlier one" in only(result).message
-        assert again.findings == ()
-        old, new = [str(number) for number in range(10)], [f"new {number}" for number in range(count)]
-        assert values(flow.read_target(topic)) == old + new
 
     def test_from_latest_means_from_the_first_run_on(self, flow: Twins, topic: str) -> None:
         flow = flow.with_settings(topics_from="latest")

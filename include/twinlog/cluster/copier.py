@@ -18,7 +18,7 @@ from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.flow_watch import FlowWatch
 from twinlog.cluster.foreign import Suspicion, foreign_finding
 from twinlog.cluster.inventory import settled_offsets
-from twinlog.cluster.lane import Figures, Lane, LaneSettings
+from twinlog.cluster.lane import Lane, LaneSettings
 from twinlog.cluster.lane_start import leader_of, replaced, starting_target
 from twinlog.cluster.log_offsets import OffsetAt
 from twinlog.cluster.metadata import ClusterMetadata
@@ -27,9 +27,11 @@ from twinlog.cluster.signal import Signal
 from twinlog.cluster.source_partition import FetchSettings, SourcePartitionState
 from twinlog.cluster.source_reader import SourceReader
 from twinlog.cluster.target_partition import TargetPartition
-from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.cluster.transaction import NO_PRODUCER, TransactionalWriter
 from twinlog.errors import ClusterUnreachableError, FencedError, PartitionRefusedError, TwinlogError
+from twinlog.model.figures import Figures
 from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.flow_state import Holder
 from twinlog.model.lanes import journal_topic, position_group, state_topic, transactional_id
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.plan import PlannedRange
@@ -57,6 +59,8 @@ class CopySettings:
     source: str
     target: str
     run: str
+    owner: str
+    """Which try of the run gave the order: an order of an earlier one is not carried out."""
     lanes: int
     """Into how many lanes the plan has cut the flow."""
     transaction_bytes: int
@@ -132,7 +136,7 @@ class Copier:
             target,
             store,
             flow=settings.flow,
-            run=settings.run,
+            holder=Holder(settings.run, settings.owner),
             lanes=settings.lanes,
             throttle_share=settings.throttle_share,
         )
@@ -163,19 +167,25 @@ class Copier:
             committed_before = work.figures.transactions
             try:
                 return await self._attempt(work, fetch, max_batch_bytes)
-            except FencedError as fenced:
-                return _report(work, Outcome.FENCED, str(fenced))
             except PartitionRefusedError as refused:
                 if not work.refuse(refused):
                     return _report(work, Outcome.FAILED, str(refused))
             except TwinlogError as failure:
+                if isinstance(failure, FencedError) and not failure.retriable:
+                    return _report(work, Outcome.FENCED, str(failure))
                 failures = 1 if work.figures.transactions > committed_before else failures + 1
                 if not failure.retriable or failures > self._settings.retries:
                     return _report(work, Outcome.FAILED, str(failure))
+                work.figures.retries += 1
                 backoff_s = self._settings.retry_backoff_s * 2 ** (failures - 1)
                 await self._target.pause(min(backoff_s, self._settings.retry_backoff_max_s))
 
     async def _attempt(self, work: _LaneWork, fetch: FetchSettings, max_batch_bytes: Mapping[str, int]) -> LaneReport:
+        if work.writer.producer_id == NO_PRODUCER:
+            # The first opening fences whoever is there: an order that is out of date must not come so far.
+            await self._watch.read()
+            if self._watch.stop is not None:
+                return _report(work, Outcome.STOPPED, self._watch.stop)
         await work.writer.open()
         await self._watch.read()
         if self._watch.stop is not None:
@@ -187,7 +197,7 @@ class Copier:
                 work.refuse(refused)
         sources, targets = await self._begin(work, metadata, max_batch_bytes)
         arrived = Signal()
-        reader = SourceReader(self._source, sources, fetch, arrived)
+        reader = SourceReader(self._source, sources, fetch, arrived, work.figures)
         lane = Lane(
             self._target,
             work.writer,
@@ -280,4 +290,5 @@ class Copier:
 
 
 def _report(work: _LaneWork, outcome: Outcome, reason: str) -> LaneReport:
-    return LaneReport(work.lane, outcome, reason, replace(work.figures), tuple(work.findings))
+    figures = replace(work.figures, quota_s=work.figures.quota_s + work.writer.quota_s)
+    return LaneReport(work.lane, outcome, reason, figures, tuple(work.findings))

@@ -1,8 +1,8 @@
 """Keeps an eye on the flow's record on the target while a task's lanes copy: one reader a task.
 
 People change a flow while it runs. Another throttle holds from then on; a flow that may no longer run, or whose lease
-another run has, is drained: each lane commits what it has and stops. That is a courtesy which saves work. What makes
-it safe is that whoever takes over fences the lanes.
+another run has, or another try of this one, is drained: each lane commits what it has and stops. That is a courtesy
+which saves work. What makes it safe is that whoever takes over fences the lanes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.signal import Signal
 from twinlog.errors import TwinlogError
-from twinlog.model.flow_state import FlowRecord, State
+from twinlog.model.flow_state import FlowRecord, Holder
 from twinlog.model.throttle import Throttle
 
 TICK_S = 0.1
@@ -27,13 +27,13 @@ class FlowWatch:
     """The task's throttle, and the reason to stop once there is one."""
 
     def __init__(
-        self, client: RawClient, store: FlowStore, *, flow: str, run: str, lanes: int, throttle_share: float
+        self, client: RawClient, store: FlowStore, *, flow: str, holder: Holder, lanes: int, throttle_share: float
     ) -> None:
-        """`lanes` is into how many lanes the task's plan has cut the flow."""
+        """`holder` is who gave the task its order; `lanes` is into how many lanes the task's plan has cut the flow."""
         self._client = client
         self._store = store
         self._flow = flow
-        self._run = run
+        self._holder = holder
         self._planned_lanes = lanes
         self._share = throttle_share
         self._ended = False
@@ -81,11 +81,9 @@ class FlowWatch:
                 _LOG.warning("the state of %s could not be looked at: %s", self._flow, failure)
 
     def _reason_to_stop(self, record: FlowRecord) -> str | None:
-        if record.state is not State.ACTIVE:
-            return f"{self._flow} is {record.state}"
-        if record.lease is None or record.lease.run != self._run:
-            holder = "nobody" if record.lease is None else f"run {record.lease.run} of {record.lease.owner}"
-            return f"the lease of {self._flow} is held by {holder}, not by run {self._run}"
+        reason = record.reason_to_stop(self._holder, self._flow)
+        if reason is not None:
+            return reason
         if record.lanes != self._planned_lanes:
             return f"{self._flow} has {record.lanes} lanes now; this was planned for {self._planned_lanes}"
         return None

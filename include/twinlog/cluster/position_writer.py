@@ -14,7 +14,7 @@ from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.transaction import TransactionalWriter
 from twinlog.errors import FencedError
-from twinlog.model.flow_state import State
+from twinlog.model.flow_state import Holder
 from twinlog.model.lanes import lane_of, position_group, transactional_id
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position
@@ -30,7 +30,7 @@ async def write_positions_anew(
     store: FlowStore,
     *,
     flow: str,
-    run: str,
+    holder: Holder,
     lanes: int,
     partitions: Iterable[TopicPartition],
     forgotten: Mapping[TopicPartition, Position],
@@ -40,7 +40,7 @@ async def write_positions_anew(
     for partition in partitions:
         by_lane.setdefault(lane_of(partition, lanes), []).append(partition)
     answers = await client.gather(
-        _write_lane(client, store, flow=flow, run=run, lane=lane, partitions=members, forgotten=forgotten)
+        _write_lane(client, store, flow=flow, holder=holder, lane=lane, partitions=members, forgotten=forgotten)
         for lane, members in by_lane.items()
     )
     return {partition: position for answer in answers for partition, position in answer.items()}
@@ -51,7 +51,7 @@ async def _write_lane(
     store: FlowStore,
     *,
     flow: str,
-    run: str,
+    holder: Holder,
     lane: int,
     partitions: list[TopicPartition],
     forgotten: Mapping[TopicPartition, Position],
@@ -60,9 +60,9 @@ async def _write_lane(
         client, transactional_id(flow, lane), timeout_ms=TRANSACTION_TIMEOUT_MS, retries=RETRIES
     )
     await writer.open()
-    record = await store.read()
-    if record.state is not State.ACTIVE or record.lease is None or record.lease.run != run:
-        raise FencedError(f"{flow}: run {run} no longer holds the flow; another run, or a failover, has taken over")
+    overtaken = (await store.read()).reason_to_stop(holder, flow)
+    if overtaken is not None:
+        raise FencedError(f"{overtaken}; nothing was copied")
     group = position_group(flow)
     remembered = await fetch_positions(client, group, partitions)
     known = {

@@ -34,6 +34,8 @@ class TargetPartition:
     """The source's, of the last batch before `position`."""
     target_end: int
     """The target offset after the last record of ours."""
+    seen_end: int
+    """How far the source is known to be ready; a batch that straddles it may bring the position further."""
     expected: int
     """Where the target will put our next record, if nobody else writes there."""
     leader: int | None
@@ -44,6 +46,8 @@ class TargetPartition:
     written: bool = False
     """The transaction has records here, and so will leave its marker."""
     suspicion: Suspicion | None = None
+    closing: Segment | None = None
+    """The last word on the source topic that this one has replaced; said once, with the first position of this one."""
     _builder: SegmentBuilder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,12 +106,22 @@ class TargetPartition:
 
     def segments(self) -> Iterator[Segment]:
         """What the transaction copied here, for the journal."""
+        if self.closing is not None:
+            yield self.closing
+            self.closing = None
         yield from self._builder.finish(self.carried, self.position, self.target_end)
         self.carried = {}
 
     def new_position(self) -> Position:
         pair = self.pair
-        return Position(self.position, pair.source_topic_id, pair.target_topic_id, self.leader_epoch, self.target_end)
+        return Position(
+            self.position,
+            pair.source_topic_id,
+            pair.target_topic_id,
+            self.leader_epoch,
+            self.target_end,
+            max(self.seen_end, self.position),
+        )
 
     def committed(self) -> None:
         """The transaction has ended, and its marker, where there is one, takes the next offset."""

@@ -1,7 +1,8 @@
 """What a target broker's error codes mean for a transaction, in our words.
 
-Each is one of four things: a later writer has taken over (fenced), one partition can't go on (refused), something is
-not allowed or set wrongly, or else the transaction is rolled back and tried again.
+Each is one of four things: a later writer has taken over (fenced; where the transaction may as well have timed out, the
+next opening tells), one partition can't go on (refused), something is not allowed or set wrongly, or else the
+transaction is rolled back and tried again.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Any
 
 from kafka import errors as kafka_errors
 from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer import InitProducerIdRequest
 
 from twinlog.errors import (
     ClusterError,
     FencedError,
+    FencedOrTimedOutError,
     NotAuthorizedError,
     PartitionRefusedError,
     TransactionAbortedError,
@@ -74,9 +77,12 @@ class Refusals:
         if partition is not None:
             what = f"{what} to {partition}"
         if issubclass(error, _FENCED):
-            raise FencedError(
-                f"{what}: {error.__name__}; another run has taken over, or the transaction outlived "
-                "transaction.timeout.ms"
+            if doing == InitProducerIdRequest.name:
+                raise FencedError(f"{what}: {error.__name__}; another writer has taken over")
+            raise FencedOrTimedOutError(
+                f"{what}: {error.__name__}; another writer has taken over, or the transaction outlived "
+                "transaction.timeout.ms: raise it among the producer's settings, or lower the flow's "
+                "transaction.seconds"
             )
         if issubclass(error, kafka_errors.TopicAuthorizationFailedError) and partition is not None:
             refused = self.not_allowed("topic", partition.topic, doing)

@@ -32,12 +32,27 @@ ALLOWED = {
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """One try of one run. When a scheduler tries a run again, the run is the same and the owner is not."""
+
+    run: str
+    owner: str
+
+    def __str__(self) -> str:
+        return f"run {self.run} of {self.owner}"
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to run a flow, held by one run until it gives it back or the time is up."""
+    """The right to run a flow, held by one try of a run until it gives it back or the time is up."""
 
     run: str
     owner: str
     expires_at_ms: int
+
+    @property
+    def holder(self) -> Holder:
+        return Holder(self.run, self.owner)
 
     def holds(self, now_ms: int) -> bool:
         return now_ms < self.expires_at_ms
@@ -66,7 +81,7 @@ class FlowRecord:
         return replace(self, state=state)
 
     def leased_by(self, lease: Lease, now_ms: int) -> FlowRecord | None:
-        """The record with this lease on it, or None while another run holds one."""
+        """The record with this lease on it, or None while another run holds one; a new try takes its run's lease."""
         if self.lease is not None and self.lease.run != lease.run and self.lease.holds(now_ms):
             return None
         return replace(self, lease=lease)
@@ -76,9 +91,22 @@ class FlowRecord:
         retiring = self.retiring_lanes if self.lanes == lanes else max(self.retiring_lanes, self.lanes)
         return replace(self, lanes=lanes, retiring_lanes=retiring)
 
-    def released_by(self, run: str) -> FlowRecord:
-        """The record after `run` gave its lease back; another run's lease stays."""
-        return replace(self, lease=None) if self.lease is not None and self.lease.run == run else self
+    def is_leased_to(self, holder: Holder) -> bool:
+        """Whether the lease is that of `holder`; nobody else has taken it, be its time up or not."""
+        return self.lease is not None and self.lease.holder == holder
+
+    def reason_to_stop(self, holder: Holder, flow: str) -> str | None:
+        """Why `holder` may not go on copying, if so."""
+        if self.state is not State.ACTIVE:
+            return f"{flow} is {self.state}"
+        if not self.is_leased_to(holder):
+            other = "nobody" if self.lease is None else str(self.lease.holder)
+            return f"the lease of {flow} is held by {other}, not by {holder}"
+        return None
+
+    def released_by(self, holder: Holder) -> FlowRecord:
+        """The record after `holder` gave its lease back; another's lease stays."""
+        return replace(self, lease=None) if self.is_leased_to(holder) else self
 
 
 def to_records(record: FlowRecord) -> dict[str, bytes]:

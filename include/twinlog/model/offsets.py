@@ -31,7 +31,7 @@ class GapKind(StrEnum):
     FILTERED = "filtered"
     """Left out by the flow's own rules, or mirrored in from the target in the first place."""
     RECREATED = "recreated"
-    """Belonged to an earlier topic of the same name."""
+    """Were ready in a source topic that was deleted, and created again, before they were copied: lost."""
 
 
 Gaps = Mapping[GapKind, int]

@@ -15,11 +15,11 @@ thousands: the answers of a few batched requests are laid side by side and never
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from twinlog.model.budget import NO_LIMIT, Budget, grant
 from twinlog.model.offsets import PartitionPair, Range, Span
 from twinlog.model.positions import Position
 
@@ -62,15 +62,18 @@ class Finding:
     start: int
     end: int
     decision: Decision
+    lost: int = 0
+    """Of a source topic that is gone: the offsets from `start` on that are known to have never been copied."""
 
     @property
     def message(self) -> str:
         pair, start, end = self.pair, self.start, self.end
+        gone = f"; of that one at least {self.lost} offsets, from {start} on, were never copied and are lost"
         says = {
             FindingKind.EXPIRED: f"{pair.source}: offsets {start} to {end - 1} were removed by retention before "
             "they were copied and are lost",
             FindingKind.SOURCE_RECREATED: f"{pair.source}: the topic was deleted and created again; the position "
-            f"{start} belonged to the earlier one, copying begins at {end}",
+            f"{start} belonged to the earlier one, copying begins at {end}{gone if self.lost else ''}",
             FindingKind.TARGET_RECREATED: f"{pair.target}: the topic was deleted and created again; the position "
             f"{start} belonged to the earlier one, copying begins at {end}",
             FindingKind.SOURCE_TRUNCATED: f"{pair.source}: the log ends at {start}, before the position {end}: "
@@ -105,28 +108,6 @@ class Partitions:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """The most one run is to copy; None is no limit. A partition's share is rounded up to a whole record."""
-
-    bytes: int | None = None
-    records: int | None = None
-    seconds: float | None = None
-    bytes_per_second: float | None = None
-    """What the flow is known or allowed to move; without it `seconds` does not bound the plan."""
-
-    @property
-    def most_bytes(self) -> float:
-        limits = [math.inf if self.bytes is None else float(self.bytes)]
-        if self.seconds is not None and self.bytes_per_second is not None:
-            limits.append(self.seconds * self.bytes_per_second)
-        return min(limits)
-
-    @property
-    def most_records(self) -> float:
-        return math.inf if self.records is None else float(self.records)
-
-
-@dataclass(frozen=True, slots=True)
 class Rules:
     """What the flow says about the unusual."""
 
@@ -146,6 +127,8 @@ class PlannedRange:
     lane: int
     bytes: int
     """As estimated."""
+    seen_end: int
+    """How far the source is ready; behind the range's end lies what did not fit the budget."""
     returned: tuple[Span, ...] = ()
     """What the other direction mirrored in, in order: it is not sent back to where it came from."""
 
@@ -173,7 +156,7 @@ def plan(
     partitions: Partitions,
     lane_of: Callable[[PartitionPair], int],
     tasks: int,
-    budget: Budget = Budget(),
+    budget: Budget = NO_LIMIT,
     rules: Rules = Rules(),
 ) -> Plan:
     """The next run's plan; at most `tasks` tasks, each with something to do."""
@@ -197,12 +180,19 @@ def plan(
             expired.append(lost)
             ready.append(max(waiting, 0))
     sizes = [max(partitions.record_bytes[row], 1.0) for row in rows]
-    granted = _grant(ready, sizes, budget)
+    granted = grant(ready, sizes, budget)
     ranges = []
     for row, start, lost, count, size in zip(rows, starts, expired, granted, sizes, strict=True):
         pair = partitions.pairs[row]
         ranges.append(
-            PlannedRange(pair, Range(pair.source, start, start + count), lost, lane_of(pair), int(count * size))
+            PlannedRange(
+                pair,
+                Range(pair.source, start, start + count),
+                lost,
+                lane_of(pair),
+                int(count * size),
+                max(partitions.last_stable[row], start),
+            )
         )
     return Plan(_spread(ranges, tasks), tuple(findings), sum(ready) - sum(granted))
 
@@ -217,7 +207,8 @@ def _start(partitions: Partitions, row: int, pair: PartitionPair, rules: Rules) 
     if not _has_position(position, pair):
         new_source = position.source_topic_id != pair.source_topic_id
         kind = FindingKind.SOURCE_RECREATED if new_source else FindingKind.TARGET_RECREATED
-        return log_start, 0, Finding(kind, pair, offset, log_start, rules.on_recreated)
+        gone = position.seen_end - offset if new_source else 0
+        return log_start, 0, Finding(kind, pair, offset, log_start, rules.on_recreated, gone)
     if end < offset:
         return offset, 0, Finding(FindingKind.SOURCE_TRUNCATED, pair, end, offset, Decision.STOP)
     target_end = partitions.target_ends[row]
@@ -236,33 +227,6 @@ def _has_position(position: Position | None, pair: PartitionPair) -> bool:
         pair.source_topic_id,
         pair.target_topic_id,
     )
-
-
-def _grant(ready: Sequence[int], sizes: Sequence[float], budget: Budget) -> list[int]:
-    """How many records each partition may copy, so that both limits hold for the sum."""
-    level = _level(ready, budget.most_records)
-    counts = [min(count, math.ceil(level)) if level < count else count for count in ready]
-    weights = [count * size for count, size in zip(counts, sizes, strict=True)]
-    level = _level(weights, budget.most_bytes)
-    return [
-        min(count, math.ceil(level / size)) if level < weight else count
-        for count, size, weight in zip(counts, sizes, weights, strict=True)
-    ]
-
-
-def _level(wants: Sequence[float], most: float) -> float:
-    """The height to which water poured over the wants stands: no one gets more, and nothing is left that another
-    could use. Infinite where there is enough for all."""
-    if sum(wants) <= most:
-        return math.inf
-    left = most
-    ordered = sorted(wants)
-    for place, want in enumerate(ordered):
-        share = left / (len(ordered) - place)
-        if want > share:
-            return share
-        left -= want
-    return math.inf
 
 
 def _spread(ranges: Sequence[PlannedRange], tasks: int) -> tuple[Task, ...]:

@@ -9,7 +9,6 @@ else's record), begins a new one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -65,19 +64,7 @@ class SegmentBuilder:
         """The segments, and one with no record for offsets that were passed over at the end."""
         self._close()
         if sum(trailing.values()):
-            self._done.append(
-                Segment(
-                    self._pair,
-                    source_end,
-                    target_end,
-                    0,
-                    NO_TIMESTAMP,
-                    NO_TIMESTAMP,
-                    0,
-                    0,
-                    dict(Counter(trailing)),
-                )
-            )
+            self._done.append(gaps_only(self._pair, trailing, source_end, target_end))
         yield from self._done
         self._done = []
 
@@ -103,6 +90,15 @@ class SegmentBuilder:
                 opened.last_timestamp_ms,
                 opened.bytes,
                 opened.digest,
-                {kind: offsets for kind, offsets in opened.gaps.items() if offsets},
+                _counted(opened.gaps),
             )
         )
+
+
+def gaps_only(pair: PartitionPair, gaps: Gaps, source_end: int, target_end: int) -> Segment:
+    """The segment with no record that accounts for the `gaps` right before `source_end`."""
+    return Segment(pair, source_end, target_end, 0, NO_TIMESTAMP, NO_TIMESTAMP, 0, EMPTY_DIGEST, _counted(gaps))
+
+
+def _counted(gaps: Gaps) -> Gaps:
+    return {kind: offsets for kind, offsets in gaps.items() if offsets}

@@ -8,12 +8,13 @@ from twinlog.cluster.copier import CopySettings
 from twinlog.cluster.lane import MOST_IN_FLIGHT
 from twinlog.cluster.source_partition import FetchSettings
 from twinlog.errors import ConfigurationError
+from twinlog.model.flow_state import Holder
 from twinlog.model.topology import Flow
 
 
 def copy_settings(
     flow: Flow,
-    run: str,
+    holder: Holder,
     *,
     lanes: int,
     reading: Mapping[str, str],
@@ -33,7 +34,8 @@ def copy_settings(
         flow=flow.name,
         source=flow.source,
         target=flow.target,
-        run=run,
+        run=holder.run,
+        owner=holder.owner,
         lanes=lanes,
         transaction_bytes=flow.transaction_bytes,
         transaction_s=flow.transaction_seconds,

@@ -6,6 +6,9 @@ wait at all, and an earlier try that still lives neither renews nor gives back w
 two hosts decide only who waits: a holder that was overtaken, because it hung or its clock is wrong, is fenced before
 the new one reads a position.
 
+Keeping the lease has no say in what becomes of a run. A target that can't be reached to give it back costs the next run
+some waiting, and this one a warning.
+
 Taking the lease settles the flow's lanes too, in this order:
 
     1  the record says who runs and how many lanes there are, and how many of an older layout are not fenced yet
@@ -22,7 +25,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -31,12 +35,13 @@ from twinlog.cluster.fencing import fence_lanes
 from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.raw import RawClient
 from twinlog.errors import NotAuthorizedError, TwinlogError
-from twinlog.model.flow_state import FlowRecord, Lease, State
+from twinlog.model.flow_state import FlowRecord, Holder, Lease, State
 from twinlog.model.lanes import state_topic
 from twinlog.model.topology import Flow
 
 LEASE_S = 30.0
 RENEWALS_A_LEASE = 3
+GIVEN_BACK_WITHIN_S = 15.0
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,6 +50,7 @@ _LOG = logging.getLogger(__name__)
 class Held:
     """The flow's record with our lease on it, or the reason why there is none."""
 
+    holder: Holder
     record: FlowRecord
     refused: str | None = None
 
@@ -53,22 +59,21 @@ class Held:
 def held(flow: Flow, access: ClusterAccess, target: RawClient, run: str, *, lease_s: float = LEASE_S) -> Iterator[Held]:
     """Hold the lease for `run` inside the block; `target` and `access` are of the target cluster."""
     store = flow_store(flow, target)
-    answer = _take(flow, store, target, run, lease_s)
+    # The try as well as the run: process ids come again, in a container that is started again above all.
+    holder = Holder(run, f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}")
+    answer = _take(flow, store, target, holder, lease_s)
     if answer.refused is not None:
         yield answer
         return
-    try:
-        with _renewed(flow, access, run, lease_s):
-            yield _settle_lanes(flow, store, target, run, answer.record)
-    finally:
-        target.run(store.change(lambda found: found.released_by(run) if _is_ours(found, run) else found))
+    with kept(flow, access, holder, lease_s):
+        yield _settle_lanes(flow, store, target, answer)
 
 
 def flow_store(flow: Flow, target: RawClient) -> FlowStore:
     return FlowStore(target, flow.name, state_topic(flow.source, flow.target))
 
 
-def _take(flow: Flow, store: FlowStore, target: RawClient, run: str, lease_s: float) -> Held:
+def _take(flow: Flow, store: FlowStore, target: RawClient, holder: Holder, lease_s: float) -> Held:
     seen = FlowRecord()
 
     def decide(found: FlowRecord) -> FlowRecord | None:
@@ -76,19 +81,20 @@ def _take(flow: Flow, store: FlowStore, target: RawClient, run: str, lease_s: fl
         seen = found
         if found.state is not State.ACTIVE:
             return None
-        leased = found.leased_by(_lease(run, lease_s), _now_ms())
+        leased = found.leased_by(_lease(holder, lease_s), _now_ms())
         if leased is None:
             return None
         return replace(leased.laid_out(flow.lanes), throttle_bytes_per_s=int((flow.throttle or 0) * 1_000_000))
 
     record = target.run(store.change(decide))
     if record is not None:
-        return Held(record)
-    return Held(seen, _reason(flow, seen))
+        return Held(holder, record)
+    return Held(holder, seen, _reason(flow, seen))
 
 
-def _settle_lanes(flow: Flow, store: FlowStore, target: RawClient, run: str, record: FlowRecord) -> Held:
+def _settle_lanes(flow: Flow, store: FlowStore, target: RawClient, taken: Held) -> Held:
     """Fence every lane, those of an older layout included, and note that those are gone."""
+    record = taken.record
     try:
         target.run(fence_lanes(target, flow.name, max(record.lanes, record.retiring_lanes)))
     except NotAuthorizedError:
@@ -96,65 +102,77 @@ def _settle_lanes(flow: Flow, store: FlowStore, target: RawClient, run: str, rec
         if record.retiring_lanes:
             raise
     if not record.retiring_lanes:
-        return Held(record)
+        return taken
     seen = record
 
     def decide(found: FlowRecord) -> FlowRecord | None:
         nonlocal seen
         seen = found
-        return replace(found, retiring_lanes=0) if _may_go_on(found, run) else None
+        return replace(found, retiring_lanes=0) if found.reason_to_stop(taken.holder, flow.name) is None else None
 
     settled = target.run(store.change(decide))
-    return Held(seen, _reason(flow, seen)) if settled is None else Held(settled)
+    if settled is None:
+        return replace(taken, record=seen, refused=_reason(flow, seen))
+    return replace(taken, record=settled)
 
 
 @contextmanager
-def _renewed(flow: Flow, access: ClusterAccess, run: str, lease_s: float) -> Iterator[None]:
-    """Renew the lease from a thread until the block ends or the lease is another's."""
+def kept(flow: Flow, access: ClusterAccess, holder: Holder, lease_s: float) -> Iterator[None]:
+    """Renew the lease from a thread while the block runs and `holder` has it, and give it back at the end."""
     over = threading.Event()
-    renewing = threading.Thread(
-        target=_keep_renewing, args=(flow, access, run, lease_s, over), name="lease", daemon=True
-    )
-    renewing.start()
+    keeping = threading.Thread(target=_keep, args=(flow, access, holder, lease_s, over), name="lease", daemon=True)
+    keeping.start()
     try:
         yield
     finally:
         over.set()
-        renewing.join()
+        keeping.join(GIVEN_BACK_WITHIN_S)
+        if keeping.is_alive():
+            _LOG.warning(
+                "%s: cluster %s did not take back the lease of %s within %.0f s; it ends by itself %.0f s after it was "
+                "last renewed",
+                flow.name,
+                flow.target,
+                holder,
+                GIVEN_BACK_WITHIN_S,
+                lease_s,
+            )
 
 
-def _keep_renewing(flow: Flow, access: ClusterAccess, run: str, lease_s: float, over: threading.Event) -> None:
-    def decide(found: FlowRecord) -> FlowRecord | None:
-        return replace(found, lease=_lease(run, lease_s)) if _may_go_on(found, run) else None
+def _keep(flow: Flow, access: ClusterAccess, holder: Holder, lease_s: float, over: threading.Event) -> None:
+    def renewed(found: FlowRecord) -> FlowRecord | None:
+        may_go_on = found.reason_to_stop(holder, flow.name) is None
+        return replace(found, lease=_lease(holder, lease_s)) if may_go_on else None
+
+    def change(decide: Callable[[FlowRecord], FlowRecord | None]) -> FlowRecord | None:
+        # A connection a change: few enough, and none is left half-dead by a broker's restart.
+        with access.raw(timeout_s=lease_s) as target:
+            return target.run(flow_store(flow, target).change(decide))
 
     while not over.wait(lease_s / RENEWALS_A_LEASE):
         try:
-            # A connection a renewal: few enough, and none is left half-dead by a broker's restart.
-            with access.raw(timeout_s=lease_s) as target:
-                kept = target.run(flow_store(flow, target).change(decide))
+            record = change(renewed)
         except TwinlogError as failure:
             # The next try may succeed; if none does, another run may take over, and this one is fenced by it.
-            _LOG.warning("%s: the lease of run %s was not renewed: %s", flow.name, run, failure)
+            _LOG.warning("%s: the lease of %s was not renewed: %s", flow.name, holder, failure)
             continue
-        if kept is None:
-            _LOG.warning("%s: run %s no longer holds the lease; its lanes stop at their next write", flow.name, run)
+        if record is None:
+            _LOG.warning("%s: %s no longer holds the lease; its lanes stop at their next write", flow.name, holder)
             return
+    try:
+        change(lambda found: found.released_by(holder))
+    except TwinlogError as failure:
+        _LOG.warning(
+            "%s: the lease of %s was not given back; it ends by itself %.0f s after it was last renewed: %s",
+            flow.name,
+            holder,
+            lease_s,
+            failure,
+        )
 
 
-def _lease(run: str, lease_s: float) -> Lease:
-    return Lease(run, _owner(), _now_ms() + int(lease_s * 1000))
-
-
-def _owner() -> str:
-    return f"{socket.gethostname()}/{os.getpid()}"
-
-
-def _may_go_on(record: FlowRecord, run: str) -> bool:
-    return record.state is State.ACTIVE and _is_ours(record, run)
-
-
-def _is_ours(record: FlowRecord, run: str) -> bool:
-    return record.lease is not None and (record.lease.run, record.lease.owner) == (run, _owner())
+def _lease(holder: Holder, lease_s: float) -> Lease:
+    return Lease(holder.run, holder.owner, _now_ms() + int(lease_s * 1000))
 
 
 def _now_ms() -> int:
@@ -166,4 +184,4 @@ def _reason(flow: Flow, seen: FlowRecord) -> str:
         return f"{flow.name} is {seen.state}; nothing was copied"
     if seen.lease is None:
         return f"{flow.name} could not be leased; nothing was copied"
-    return f"run {seen.lease.run} of {seen.lease.owner} holds {flow.name}; nothing was copied"
+    return f"{seen.lease.holder} holds {flow.name}; nothing was copied"

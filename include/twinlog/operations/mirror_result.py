@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from twinlog.cluster.copier import LaneReport, Outcome
@@ -83,6 +83,23 @@ class MirrorResult:
             "notes": list(self.notes),
             "lanes": [{"lane": one.lane, "outcome": one.outcome, "reason": one.reason} for one in self.lanes],
         }
+
+
+def held_to_the_end(reports: Sequence[LaneReport]) -> list[LaneReport]:
+    """The reports of a run that nobody has overtaken: a lane that was fenced all the same has failed, unless another
+    writer of this very run, as of a task that was tried twice, has finished it."""
+    finished = {report.lane for report in reports if report.outcome is Outcome.DONE}
+    return [
+        replace(
+            report,
+            outcome=Outcome.FAILED,
+            reason=f"{report.reason}; yet the run held the flow's lease to its end, so it was none of twinlog's: look "
+            "for another program that uses this transactional id. The next run goes on at the committed positions",
+        )
+        if report.outcome is Outcome.FENCED and report.lane not in finished
+        else report
+        for report in reports
+    ]
 
 
 def planned_findings(planned: Plan) -> Iterator[Finding]:

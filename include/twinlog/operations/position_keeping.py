@@ -18,7 +18,7 @@ from twinlog.cluster.position_writer import write_positions_anew
 from twinlog.cluster.raw import RawClient
 from twinlog.ledger.last_positions import last_positions
 from twinlog.ledger.store import Ledger
-from twinlog.model.flow_state import FlowRecord
+from twinlog.model.flow_state import FlowRecord, Holder
 from twinlog.model.offsets import PartitionPair, TopicPartition
 from twinlog.model.plan import Partitions
 from twinlog.model.positions import Position
@@ -33,10 +33,10 @@ RENEWALS_A_RETENTION = 4
 
 @dataclass(frozen=True)
 class PositionKeeper:
-    """The positions of one flow, under the lease of one run."""
+    """The positions of one flow, under the lease of one try of a run."""
 
     flow: Flow
-    run: str
+    holder: Holder
     record: FlowRecord
     access: ClusterAccess
     target: RawClient
@@ -75,7 +75,7 @@ class PositionKeeper:
                 self.target,
                 flow_store(self.flow, self.target),
                 flow=self.flow.name,
-                run=self.run,
+                holder=self.holder,
                 lanes=self.record.lanes,
                 partitions=[pair.target for pair in pairs],
                 forgotten=forgotten,

@@ -1,7 +1,8 @@
 """A translator for a flow as it stands now. Nothing is asked of the source: it may be gone.
 
 Both topics' ids come from the positions on the target, so an answer is given only for what was mirrored from the very
-topic that the position vouches for.
+topic that the position vouches for. Brokers forget the positions of a flow that has stood still for long; the ledger
+then says where they were.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.answers import Twin
+from twinlog.ledger.last_positions import last_positions
+from twinlog.ledger.pairs import recorded_pairs
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import COLUMNS, Translator
 from twinlog.model.lanes import position_group
-from twinlog.model.offsets import PartitionPair
+from twinlog.model.offsets import PartitionPair, TopicPartition
+from twinlog.model.positions import Position
 from twinlog.model.topology import Flow
 from twinlog.operations.recording import bring_up_to_date
 
@@ -30,7 +34,11 @@ def _read(flow: Flow, access: ClusterAccess, target: RawClient, ledger: Ledger) 
     policy = naming_of(flow)
     # The positions first: then the barrier, and the ledger behind it holds every row that a position vouches for.
     positions = target.run(fetch_positions(target, position_group(flow.name)))
-    proven = bring_up_to_date(ledger, flow, access, target, set(positions))
+    ends = bring_up_to_date(ledger, flow, access, target, set(positions)).data_ends
+    forgotten = _forgotten(target, ledger, set(positions))
+    if forgotten:
+        ends = {**ends, **bring_up_to_date(ledger, flow, access, target, set(forgotten)).data_ends}
+        positions = {**positions, **forgotten}
     view = target.run(target.metadata({partition.topic for partition in positions}))
     starts = target.run(list_offsets(target, view, positions, OffsetAt.LOG_START)).offsets
     twins = []
@@ -47,7 +55,18 @@ def _read(flow: Flow, access: ClusterAccess, target: RawClient, ledger: Ledger) 
                 ),
                 position.offset if current else None,
                 starts[partition],
-                proven.data_ends.get(partition, starts[partition]),
+                ends.get(partition, starts[partition]),
             )
         )
     return ledger.read(COLUMNS), twins
+
+
+def _forgotten(target: RawClient, ledger: Ledger, remembered: set[TopicPartition]) -> dict[TopicPartition, Position]:
+    """The positions that the target has forgotten, of partitions that were mirrored to a topic which is still there."""
+    recorded, _ = recorded_pairs(ledger)
+    missing = [pair for pair in recorded if pair.target not in remembered]
+    if not missing:
+        return {}
+    topics = target.run(target.metadata({pair.target_topic for pair in missing})).topics
+    ids = {name: topic.topic_id for name, topic in topics.items() if topic.error is None}
+    return last_positions(ledger, [pair for pair in missing if ids.get(pair.target_topic) == pair.target_topic_id])

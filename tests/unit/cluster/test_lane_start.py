@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
+
 from twinlog.cluster.lane_start import replaced, starting_target
 from twinlog.cluster.metadata import ClusterMetadata, Partition, Topic
 from twinlog.model.findings import FindingKind
@@ -11,11 +13,11 @@ from twinlog.model.plan import PlannedRange
 from twinlog.model.positions import Position
 
 PAIR = PartitionPair("orders", UUID(int=1), "nyc.orders", UUID(int=2), 0)
-POSITION = Position(10, PAIR.source_topic_id, PAIR.target_topic_id, leader_epoch=3, target_end=50)
+POSITION = Position(10, PAIR.source_topic_id, PAIR.target_topic_id, leader_epoch=3, target_end=50, seen_end=20)
 
 
 def planned(start: int = 10, end: int = 20, expired: int = 0) -> PlannedRange:
-    return PlannedRange(PAIR, Range(PAIR.source, start, end), expired, lane=0, bytes=1)
+    return PlannedRange(PAIR, Range(PAIR.source, start, end), expired, lane=0, bytes=1, seen_end=end)
 
 
 def target_cluster(topic_id: int = 2, partitions: int = 1, error: str | None = None) -> ClusterMetadata:
@@ -50,6 +52,34 @@ def test_a_source_topic_made_anew_goes_on_behind_its_predecessor() -> None:
     earlier = replace(POSITION, source_topic_id=UUID(int=9))
     state = starting_target(planned(start=0), earlier, target_cluster(), log_end=51)
     assert (state.position, state.leader_epoch, state.target_end, state.touched) == (0, -1, 50, True)
+
+
+@pytest.mark.parametrize("earlier_target", [PAIR.target_topic_id, UUID(int=8)])
+def test_the_account_of_a_source_topic_that_is_gone_is_closed(earlier_target: UUID) -> None:
+    earlier = replace(POSITION, source_topic_id=UUID(int=9), target_topic_id=earlier_target)
+    state = starting_target(planned(start=0), earlier, target_cluster(), log_end=51)
+    assert state.closing is not None
+    assert state.closing.pair == replace(PAIR, source_topic_id=UUID(int=9), target_topic_id=earlier_target)
+    assert (state.closing.source_start, state.closing.target_start, state.closing.count) == (20, 50, 0)
+    assert state.closing.gaps == {GapKind.RECREATED: 10}
+
+
+def test_there_is_nothing_to_close_where_all_was_copied_or_the_source_is_the_same() -> None:
+    for position in (
+        None,
+        POSITION,
+        replace(POSITION, source_topic_id=UUID(int=9), seen_end=10),
+        replace(POSITION, target_topic_id=UUID(int=9)),
+    ):
+        assert starting_target(planned(start=0), position, target_cluster(), log_end=51).closing is None
+
+
+def test_how_far_the_source_was_seen_is_committed_before_anything_is_copied() -> None:
+    further = starting_target(planned(end=30), POSITION, target_cluster(), log_end=51)
+    assert (further.touched, further.new_position().seen_end) == (True, 30)
+    # A task that is tried again has nothing new to say.
+    known = starting_target(planned(end=15), POSITION, target_cluster(), log_end=51)
+    assert (known.touched, known.new_position().seen_end) == (False, 20)
 
 
 def test_more_than_our_own_marker_behind_the_end_is_to_be_looked_at() -> None:

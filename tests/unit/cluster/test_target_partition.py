@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -9,6 +10,7 @@ from twinlog.cluster.target_partition import TargetPartition
 from twinlog.errors import PartitionRefusedError
 from twinlog.model.findings import FindingKind
 from twinlog.model.offsets import GapKind, PartitionPair
+from twinlog.model.segment_builder import gaps_only
 from twinlog.wire.outgoing import NO_GAPS, Gaps, OutgoingBatch, Run
 
 PAIR = PartitionPair("orders", UUID(int=1), "nyc.orders", UUID(int=2), 0)
@@ -20,7 +22,7 @@ def parcel(start: int, count: int, gaps: Gaps = NO_GAPS, epoch: int = 4) -> Parc
 
 
 def partition(position: int = 10, target_end: int = 50, expected: int = 51) -> TargetPartition:
-    return TargetPartition(PAIR, position, 3, target_end, expected, leader=0)
+    return TargetPartition(PAIR, position, 3, target_end, 20, expected, leader=0)
 
 
 def spans(state: TargetPartition) -> list[tuple[int, int, int]]:
@@ -40,6 +42,8 @@ def test_what_lands_where_it_is_expected_raises_no_suspicion() -> None:
     assert state.suspicion is None
     position = state.new_position()
     assert (position.offset, position.leader_epoch, position.target_end) == (25, 4, 67)
+    # A batch that straddled what was seen brought it further.
+    assert position.seen_end == 25
 
 
 def test_a_jump_inside_a_transaction_is_suspected() -> None:
@@ -67,6 +71,16 @@ def test_gaps_are_carried_to_the_next_record() -> None:
     (segment,) = state.segments()
     assert segment.gaps == {GapKind.ABORTED: 3, GapKind.COMPACTED: 1}
     assert segment.span_start == 10
+    assert state.new_position().seen_end == 20
+
+
+def test_the_last_word_on_an_earlier_source_topic_is_said_once() -> None:
+    state = partition()
+    state.closing = gaps_only(replace(PAIR, source_topic_id=UUID(int=9)), {GapKind.RECREATED: 4}, 12, 50)
+    state.acknowledge(parcel(10, 5), 51, "lon")
+    assert spans(state) == [(12, 50, 0), (10, 51, 5)]
+    state.acknowledge(parcel(15, 5), 57, "lon")
+    assert spans(state) == [(15, 57, 5)]
 
 
 def test_a_log_that_went_back_is_not_the_one_we_knew() -> None:

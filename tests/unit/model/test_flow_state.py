@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.errors import FlowStateError
-from twinlog.model.flow_state import ALLOWED, FlowRecord, Lease, State, from_records, to_records
+from twinlog.model.flow_state import ALLOWED, FlowRecord, Holder, Lease, State, from_records, to_records
 
 LEASES = st.none() | st.builds(Lease, st.text(), st.text(), st.integers(0, 2**53))
 RECORDS = st.builds(FlowRecord, st.sampled_from(State), st.integers(0, 1000), LEASES, st.integers(0, 10**12))
@@ -58,9 +58,23 @@ def test_of_two_runs_one_gets_the_lease() -> None:
 
 def test_a_lease_is_given_back_only_by_its_holder() -> None:
     held = FlowRecord(lease=Lease("one", "host", 1_000))
-    assert held.released_by("two") == held
-    assert held.released_by("one").lease is None
-    assert FlowRecord().released_by("one") == FlowRecord()
+    for other in (Holder("two", "host"), Holder("one", "another host")):
+        assert held.released_by(other) == held
+    assert held.released_by(Holder("one", "host")).lease is None
+    assert FlowRecord().released_by(Holder("one", "host")) == FlowRecord()
+
+
+def test_an_earlier_try_of_the_run_that_holds_the_lease_is_to_stop() -> None:
+    held = FlowRecord(lease=Lease("one", "second try", 1_000))
+    assert held.reason_to_stop(Holder("one", "second try"), "nyc->lon") is None
+    assert held.reason_to_stop(Holder("one", "first try"), "nyc->lon") == (
+        "the lease of nyc->lon is held by run one of second try, not by run one of first try"
+    )
+    assert FlowRecord().reason_to_stop(Holder("one", "host"), "nyc->lon") == (
+        "the lease of nyc->lon is held by nobody, not by run one of host"
+    )
+    paused = FlowRecord(State.PAUSED, lease=held.lease)
+    assert paused.reason_to_stop(Holder("one", "second try"), "nyc->lon") == "nyc->lon is paused"
 
 
 def test_lanes_of_an_older_layout_are_noted_until_they_are_fenced() -> None:

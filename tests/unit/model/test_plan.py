@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twinlog.model.budget import Budget
 from twinlog.model.lanes import lane_of
 from twinlog.model.offsets import PartitionPair
 from twinlog.model.plan import (
-    Budget,
     Decision,
     FindingKind,
     Partitions,
@@ -29,8 +29,10 @@ def pair(number: int) -> PartitionPair:
     return PartitionPair("orders", SOURCE, "nyc.orders", TARGET, number)
 
 
-def position(offset: int, target_end: int = 0, source: UUID = SOURCE, target: UUID = TARGET) -> Position:
-    return Position(offset, source, target, -1, target_end)
+def position(
+    offset: int, target_end: int = 0, source: UUID = SOURCE, target: UUID = TARGET, ready: int = 0
+) -> Position:
+    return Position(offset, source, target, -1, target_end, offset + ready)
 
 
 def estate(
@@ -112,6 +114,22 @@ def test_a_topic_made_anew_starts_anew_shorter_equal_or_longer(
     assert [finding.kind for finding in planned.findings] == [kind]
     stopped = plan(estate([end], [position(8, **made_with)]), lane, 1, rules=Rules(on_recreated=Decision.STOP))
     assert (ranges(stopped), len(stopped.findings)) == ({}, 1)
+
+
+def test_a_range_knows_what_was_ready_beyond_its_budget() -> None:
+    planned = plan(estate([100], [position(4)]), lane, 1, Budget(records=10))
+    assert (only(planned).range.end, only(planned).seen_end) == (14, 100)
+
+
+def test_what_an_earlier_topic_had_ready_is_lost_and_said_so() -> None:
+    made_anew = plan(estate([30], [position(8, source=OTHER, ready=12)]), lane, 1)
+    [finding] = made_anew.findings
+    assert finding.lost == 12
+    assert "of that one at least 12 offsets, from 8 on, were never copied and are lost" in finding.message
+    # With the source still there, nothing is lost by filling another target.
+    for gone in (position(8, target=OTHER, ready=12), position(8, source=OTHER)):
+        [finding] = plan(estate([30], [gone]), lane, 1).findings
+        assert (finding.lost, "lost" in finding.message) == (0, False)
 
 
 def test_truncation_of_either_side_stops_only_that_partition() -> None:

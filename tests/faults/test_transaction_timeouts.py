@@ -1,0 +1,84 @@
+"""A transaction outlives transaction.timeout.ms: the broker rolls it back and raises the epoch; nobody has taken over.
+
+One cluster of its own looks for such transactions several times a second; by default it is every ten seconds.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
+from support.feeding import Feeder
+from support.ledger_check import await_settled, check_twins
+from support.mirroring import Twins, twins
+from twinlog.cluster.copier import Outcome
+from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.model.lanes import transactional_id
+
+PARTITIONS = 3
+TIMEOUT_S = 1.0
+STRICT = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    with start([KafkaSpec("strict", properties=STRICT)], tmp_path_factory.mktemp("strict")) as clusters:
+        yield clusters["strict"]
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"timeouts-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def flow(kafka_pair: KafkaClusters, strict: KafkaCluster, tmp_path: Path, topic: str) -> Twins:
+    source = kafka_pair["nyc"].bootstrap_servers
+    overrides = {"producer.transaction.timeout.ms": f"{TIMEOUT_S * 1000:.0f}", "producer.retries": "1"}
+    flow = twins(source, strict.bootstrap_servers, tmp_path, (topic,), overrides=overrides)
+    flow.create(topic, PARTITIONS)
+    Feeder(source, topic, PARTITIONS).feed(7, 200)
+    await_settled(source, topic)
+    return flow
+
+
+def dawdle(patched: pytest.MonkeyPatch, lane: str, times: int) -> None:
+    """Have the lane wait before it ends its transaction for longer than the broker does, so many times."""
+    original = TransactionalWriter.commit_positions
+    left = times
+
+    async def slow(writer: TransactionalWriter, group: str, positions: Mapping[Any, Any]) -> None:
+        nonlocal left
+        if writer.transactional_id == lane and left:
+            left -= 1
+            await writer._client.pause(3 * TIMEOUT_S)
+        await original(writer, group, positions)
+
+    patched.setattr(TransactionalWriter, "commit_positions", slow)
+
+
+def test_the_lane_goes_on_where_it_committed_last(flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dawdle(monkeypatch, transactional_id(flow.flow.name, 0), times=1)
+
+    result = flow.mirror()
+
+    assert {report.outcome for report in result.lanes} == {Outcome.DONE}
+    assert result.failures == []
+    assert check_twins(flow, topic) == result.recorded.records
+
+
+def test_a_lane_that_never_is_in_time_has_failed(flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        dawdle(patched, transactional_id(flow.flow.name, 0), times=2)
+        result = flow.mirror()
+
+    assert {report.lane: report.outcome for report in result.lanes} == {0: Outcome.FAILED, 1: Outcome.DONE}
+    (failure,) = result.failures
+    assert "outlived transaction.timeout.ms: raise it among the producer's settings" in failure
+    assert flow.mirror().failures == []
+    check_twins(flow, topic)
