@@ -56,10 +56,12 @@ bench-%: setup
 lock:
 	$(BIN)/uv pip compile --quiet --no-header --upgrade requirements.in -o requirements.txt
 	$(BIN)/uv pip compile --quiet --no-header --upgrade requirements-dev.in -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --no-header --upgrade requirements-s3.in -o requirements-s3.txt
 
 # Write the generated parts of docs/ anew.
 docs: $(VENV)
 	$(BIN)/python -m twinlog.model.settings_page > docs/settings.md
+	$(BIN)/python -m twinlog.model.metrics_page > docs/metrics.md
 
 clean: demo-stop
 	rm -rf .venv $(WORK)

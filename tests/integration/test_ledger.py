@@ -11,18 +11,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from confluent_kafka import IsolationLevel, Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from pyspark.sql import SparkSession
 
 from local.kafka import KafkaClusters
+from support.connecting import connected
 from support.histories import history, rows, some_id
+from support.journal_writer import LANES, JournalWriter
 from twinlog.errors import JournalReplacedError, JournalUnstableError
 from twinlog.ledger import barrier
 from twinlog.ledger.chain import Mark
@@ -33,71 +32,14 @@ from twinlog.ledger.record import Journal, Recorded, record
 from twinlog.ledger.schema import IN_MEMORY
 from twinlog.ledger.store import Ledger
 from twinlog.model.offsets import JournalEntry, PartitionPair
-from twinlog.wire import journal as wire
 
 # Nothing here goes through pandas; the client warns of its version when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
-LANES = 3
-
-
-class Writer:
-    """Writes a journal as the copier does: one transactional producer a lane, which is the journal's partition."""
-
-    def __init__(self, bootstrap_servers: str) -> None:
-        self.servers = {"bootstrap.servers": bootstrap_servers}
-        self.admin = AdminClient(self.servers)
-        self.topic = f"twinlog.nyc.lon.{uuid4().hex[:8]}.journal.internal"
-        self.create()
-        self.producers: dict[int, Producer] = {}
-
-    def create(self) -> None:
-        new = NewTopic(self.topic, LANES, 1, config={"cleanup.policy": "compact"})
-        self.admin.create_topics([new])[self.topic].result()
-
-    def journal(self, patience_s: float = 60) -> Journal:
-        described = self.admin.describe_topics(TopicCollection([self.topic]))[self.topic].result()
-        return Journal(self.topic, str(described.topic_id), self.servers, patience_s)
-
-    def lane(self, number: int) -> Producer:
-        if number not in self.producers:
-            settings = {**self.servers, "transactional.id": f"{self.topic}.{number}"}
-            self.producers[number] = Producer(settings)
-            self.producers[number].init_transactions()
-        return self.producers[number]
-
-    def write(self, number: int, entries: list[JournalEntry], *, commit: bool = True) -> None:
-        producer = self.begin(number, entries)
-        if commit:
-            producer.commit_transaction()
-        else:
-            producer.abort_transaction()
-
-    def begin(self, number: int, entries: list[JournalEntry]) -> Producer:
-        producer = self.lane(number)
-        producer.begin_transaction()
-        for entry in entries:
-            key, value = wire.encode(entry)
-            producer.produce(self.topic, key=key, value=value, partition=number)
-        producer.flush()
-        return producer
-
-    def remove(self, number: int, entry: JournalEntry) -> None:
-        producer = self.lane(number)
-        producer.begin_transaction()
-        producer.produce(self.topic, key=wire.encode(entry)[0], value=None, partition=number)
-        producer.commit_transaction()
-
-    def ends(self) -> dict[int, int]:
-        """The high watermarks."""
-        asked = {TopicPartition(self.topic, number): OffsetSpec.latest() for number in range(LANES)}
-        answers = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED)
-        return {partition.partition: future.result().offset for partition, future in answers.items()}
-
 
 @pytest.fixture
-def writer(kafka_pair: KafkaClusters) -> Writer:
-    return Writer(kafka_pair["lon"].bootstrap_servers)
+def writer(kafka_pair: KafkaClusters) -> JournalWriter:
+    return JournalWriter(kafka_pair["lon"].bootstrap_servers)
 
 
 @pytest.fixture
@@ -107,9 +49,8 @@ def ledger(tmp_path: Path) -> Ledger:
 
 @pytest.fixture(scope="module")
 def spark(spark_connect: str) -> Iterator[SparkSession]:
-    session = SparkSession.builder.remote(spark_connect).getOrCreate()
-    yield session
-    session.stop()
+    with connected(spark_connect) as session:
+        yield session
 
 
 def some_entries(seed: int, partition: int) -> list[JournalEntry]:
@@ -120,7 +61,7 @@ def some_entries(seed: int, partition: int) -> list[JournalEntry]:
     return entries
 
 
-def bring_up(ledger: Ledger, writer: Writer) -> Recorded:
+def bring_up(ledger: Ledger, writer: JournalWriter) -> Recorded:
     return barrier.behind(dict, writer.ends, lambda ends: record(ledger, writer.journal(), ends)).read
 
 
@@ -133,7 +74,7 @@ def expected(*written: list[JournalEntry]) -> list[dict[str, object]]:
     return ordered(rows([entry for entries in written for entry in entries]))
 
 
-def test_what_was_committed_is_recorded_once_and_what_was_aborted_never(writer: Writer, ledger: Ledger) -> None:
+def test_what_was_committed_is_recorded_once_and_what_was_aborted_never(writer: JournalWriter, ledger: Ledger) -> None:
     first, second, third = (some_entries(seed, seed) for seed in (1, 2, 3))
     writer.write(0, first)
     writer.write(0, some_entries(4, 4), commit=False)
@@ -155,7 +96,7 @@ def test_what_was_committed_is_recorded_once_and_what_was_aborted_never(writer: 
     assert len(ledger.files()) == 2
 
 
-def test_entries_past_the_barrier_wait_for_the_next_recording(writer: Writer, ledger: Ledger) -> None:
+def test_entries_past_the_barrier_wait_for_the_next_recording(writer: JournalWriter, ledger: Ledger) -> None:
     early, late = some_entries(1, 1), some_entries(2, 2)
     writer.write(0, early)
     ends = writer.ends()
@@ -166,7 +107,7 @@ def test_entries_past_the_barrier_wait_for_the_next_recording(writer: Writer, le
     assert ordered(ledger.read()) == expected(early, late)
 
 
-def test_an_undecided_transaction_below_the_end_is_waited_for(writer: Writer, ledger: Ledger) -> None:
+def test_an_undecided_transaction_below_the_end_is_waited_for(writer: JournalWriter, ledger: Ledger) -> None:
     entries = some_entries(1, 1)
     producer = writer.begin(0, entries)
     ends = writer.ends()
@@ -207,7 +148,7 @@ die()
 
 @pytest.mark.parametrize("step", ["amid the rows", "before the mark", "before the rows", "after the rows"])
 def test_a_recorder_killed_at_any_step_leaves_a_ledger_that_the_next_one_completes(
-    writer: Writer, ledger: Ledger, tmp_path: Path, step: str
+    writer: JournalWriter, ledger: Ledger, tmp_path: Path, step: str
 ) -> None:
     first, second = some_entries(1, 1), some_entries(2, 2)
     writer.write(0, first)
@@ -225,7 +166,7 @@ def test_a_recorder_killed_at_any_step_leaves_a_ledger_that_the_next_one_complet
     assert ordered(ledger.read()) == expected(first, second)
 
 
-def test_a_rebuilt_ledger_is_equal(writer: Writer, ledger: Ledger) -> None:
+def test_a_rebuilt_ledger_is_equal(writer: JournalWriter, ledger: Ledger) -> None:
     written = [some_entries(seed, seed) for seed in (1, 2, 3)]
     for lane, entries in enumerate(written):
         writer.write(lane, entries)
@@ -240,11 +181,11 @@ def test_a_rebuilt_ledger_is_equal(writer: Writer, ledger: Ledger) -> None:
     assert bring_up(ledger, writer).rows == len(more)
 
 
-def test_a_journal_made_anew_is_noticed_and_a_rebuild_starts_over(writer: Writer, ledger: Ledger) -> None:
+def test_a_journal_made_anew_is_noticed_and_a_rebuild_starts_over(writer: JournalWriter, ledger: Ledger) -> None:
     writer.write(0, some_entries(1, 1))
     bring_up(ledger, writer)
     old = writer.journal()
-    other = Writer(writer.servers["bootstrap.servers"])
+    other = JournalWriter(writer.servers["bootstrap.servers"])
     entries = some_entries(2, 2)
     other.write(0, entries)
     with pytest.raises(JournalReplacedError, match="ledger rebuild"):
@@ -257,7 +198,7 @@ def test_a_journal_made_anew_is_noticed_and_a_rebuild_starts_over(writer: Writer
 
 
 def test_spark_duckdb_and_pyarrow_read_equal_rows_and_spark_compacts_as_this_process_does(
-    writer: Writer, ledger: Ledger, spark: SparkSession, tmp_path: Path
+    writer: JournalWriter, ledger: Ledger, spark: SparkSession, tmp_path: Path
 ) -> None:
     written = [some_entries(seed, seed) for seed in (1, 2, 3)]
     for lane, entries in enumerate(written):

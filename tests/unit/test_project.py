@@ -22,7 +22,9 @@ def pins(file: str) -> dict[str, str]:
     return {match[1]: match[2] for match in exact if match}
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt", "docker/requirements-postgresql.txt"])
+@pytest.mark.parametrize(
+    "file", ["requirements.txt", "requirements-dev.txt", "requirements-s3.txt", "docker/requirements-postgresql.txt"]
+)
 def test_every_pin_is_exact(file: str) -> None:
     assert pins(file)
 

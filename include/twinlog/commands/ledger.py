@@ -1,12 +1,16 @@
-"""`twinlog ledger rebuild FLOW`: the ledger made anew from the journal."""
+"""`twinlog ledger rebuild FLOW`: the ledger made anew from the journal; `ledger compact FLOW`: both kept small."""
 
 from __future__ import annotations
 
 import argparse
+import math
+from dataclasses import asdict
 from typing import Any
 
 from twinlog.commands.console import Console
 from twinlog.commands.flow_context import FlowContext
+
+KEEP_DAYS = 30.0
 
 
 def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
@@ -15,6 +19,19 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     rebuild = actions.add_parser("rebuild", parents=[common], help="make the ledger anew from the journal")
     rebuild.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
     rebuild.set_defaults(run=run_rebuild)
+    compact = actions.add_parser(
+        "compact", parents=[common], help="merge the ledger's files, and drop what both clusters have dropped"
+    )
+    compact.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
+    compact.add_argument(
+        "--keep-days",
+        metavar="N",
+        type=_days,
+        default=KEEP_DAYS,
+        help=f"drop nothing that was copied in the last N days (default {KEEP_DAYS:g})",
+    )
+    compact.add_argument("--all", action="store_true", help="write files anew that are large already, too")
+    compact.set_defaults(run=run_compact)
 
 
 def run_rebuild(asked: argparse.Namespace, console: Console) -> int:
@@ -27,3 +44,37 @@ def run_rebuild(asked: argparse.Namespace, console: Console) -> int:
         {"flow": context.flow.name, "rows": done.rows, "rows_before": done.rows_before},
     )
     return 0
+
+
+def run_compact(asked: argparse.Namespace, console: Console) -> int:
+    from twinlog.operations.ledger_upkeep import keep_up  # noqa: PLC0415 - keeps --help quick
+
+    context = FlowContext(asked)
+    done = keep_up(
+        context.flow,
+        context.access("source"),
+        context.access("target"),
+        context.ledger(),
+        keep_days=asked.keep_days,
+        everything=asked.all,
+    )
+    console.result(
+        [
+            f"{done.flow}: {done.files_merged:,} files merged, {done.rows_before:,} segments before and "
+            f"{done.rows_after:,} now, {done.journal_entries_removed:,} entries removed from the journal"
+        ],
+        {**asdict(done), "notes": list(done.notes)},
+    )
+    for note in done.notes:
+        console.note(f"twinlog: {note}")
+    return 0
+
+
+def _days(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of days from 0 on, not {text!r}")
+    return number

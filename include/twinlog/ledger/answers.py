@@ -21,6 +21,8 @@ class How(StrEnum):
     """The partition is mirrored and nothing has been copied yet: the log's start."""
     EXPIRED = "expired on target"
     """The record was copied and the target's retention has removed it since: the target's log start."""
+    FIRST_UNREAD = "first unread"
+    """One name is mirrored both ways: the first record on the other side that was not read on this one."""
 
 
 class NoAnswer(StrEnum):

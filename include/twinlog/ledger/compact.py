@@ -24,11 +24,14 @@ from numpy.typing import NDArray
 
 from twinlog.ledger.chain import Link
 from twinlog.ledger.numbering import UNKNOWN, Numbering, dictionary
-from twinlog.ledger.schema import GAP_COLUMNS, IN_MEMORY, to_memory
+from twinlog.ledger.schema import GAP_COLUMNS, IN_MEMORY, ORDER, to_memory
 from twinlog.ledger.store import Ledger, LiveFile
 from twinlog.model.offsets import PartitionPair
 
 LARGE_BYTES = 128 * 1024 * 1024
+
+RULED_BY = (*ORDER, "target_start", "copied_at_ms")
+"""The columns that decide whether a row stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,9 @@ class Compacted:
     file: str | None
 
 
+NOTHING_TO_GAIN = Compacted(0, 0, 0, None)
+
+
 def choose(files: Sequence[LiveFile], *, everything: bool = False, least: int = 2) -> list[LiveFile]:
     """The consecutive files to merge: the newest ones that are not yet large, or all of them."""
     if everything:
@@ -70,11 +76,12 @@ def choose(files: Sequence[LiveFile], *, everything: bool = False, least: int = 
 
 def compact(ledger: Ledger, retention: Retention, *, everything: bool = False, least: int = 2) -> Compacted:
     """Merge in this process, which serves ledgers of some million rows; readers may read meanwhile."""
-    files = choose(ledger.files(), everything=everything, least=least)
+    files, rows = ledger.read_some(lambda listed: choose(listed, everything=everything, least=least))
     if not files:
-        return Compacted(0, 0, 0, None)
-    rows = ledger.read_files(files)
+        return NOTHING_TO_GAIN
     merged = compact_rows(rows, retention)
+    if len(files) == 1 and merged.num_rows == rows.num_rows and not everything:
+        return NOTHING_TO_GAIN
     link: Link = ledger.replace(files, merged)
     return Compacted(len(files), rows.num_rows, merged.num_rows, link.name)
 
@@ -88,6 +95,15 @@ def compact_rows(table: pa.Table, retention: Retention) -> pa.Table:
     table = table.take(pa.array(order))
     table = table.filter(pa.array(_kept(table, retention)))
     return _joined(table)
+
+
+def kept_rows(table: pa.Table, retention: Retention) -> NDArray[np.bool_]:
+    """Which rows of `table`, which must hold each of its pairs whole, stay; needs no columns but RULED_BY."""
+    kept = np.ones(table.num_rows, dtype=bool)
+    if table.num_rows:
+        order = _source_order(table)
+        kept[order] = _kept(table.take(pa.array(order)), retention)
+    return kept
 
 
 def _source_order(table: pa.Table) -> NDArray[np.intp]:

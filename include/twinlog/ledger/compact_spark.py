@@ -14,7 +14,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from twinlog.errors import LedgerError
-from twinlog.ledger.compact import Compacted, Retention, choose, compact_rows
+from twinlog.ledger.compact import NOTHING_TO_GAIN, Compacted, Retention, choose, compact_rows
 from twinlog.ledger.folder import Folder
 from twinlog.ledger.schema import IN_FILES, ORDER, PAIR_COLUMNS, to_files
 from twinlog.ledger.store import Ledger, merged_link
@@ -43,7 +43,7 @@ def compact_on_spark(
     """As `compact.compact`; the files are read and written by Spark."""
     files = choose(ledger.files(), everything=everything, least=least)
     if not files:
-        return Compacted(0, 0, 0, None)
+        return NOTHING_TO_GAIN
     rows_before = ledger.row_count([file.link.name for file in files])
     rows = spark.read.schema(SPARK_SCHEMA).parquet(*ledger.folder.file_uris([file.link.name for file in files]))
     merged = compact_frame(rows, retention, tasks).coalesce(1).sortWithinPartitions(*ORDER)

@@ -3,6 +3,9 @@
 On a disk or HDFS a file is written under a name that readers ignore (a leading underscore, no `.parquet`)
 and then renamed; an object store shows an object only once it is complete. Bytes are handed over in one
 piece, so an exception half-way cannot close, and thereby publish, half a file.
+
+Keys, region and endpoint of an object store come from the environment, as its own tools have them (AWS_ACCESS_KEY_ID,
+AWS_REGION, AWS_ENDPOINT_URL and so on): a place in a topology holds no secret.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyarrow import fs
+
+from twinlog.errors import LedgerError
 
 TEMPORARY = "_writing-"
 _OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})
@@ -36,6 +41,11 @@ class Folder:
         self.uri = uri.rstrip("/")
         if filesystem is not None:
             self.filesystem, self.path = filesystem, self.uri.partition("://")[2] or self.uri
+        elif "?" in uri and "://" in uri:
+            raise LedgerError(
+                f"{uri.partition('?')[0]}: a ledger's place takes no options after a question mark, which Spark would "
+                "not understand; name the endpoint of an s3 of your own in AWS_ENDPOINT_URL"
+            )
         elif "://" in uri:
             # Spark writes s3a:// for what everybody else calls s3://.
             self.filesystem, self.path = fs.FileSystem.from_uri(_without_hadoop_scheme(self.uri))

@@ -12,12 +12,14 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from twinlog.ledger.schema import GAP_COLUMNS
 from twinlog.ledger.store import Ledger
-from twinlog.model.offsets import PartitionPair, TopicPartition
+from twinlog.model.offsets import GapKind, PartitionPair, TopicPartition
 from twinlog.model.positions import NO_LEADER_EPOCH, Position
 
 _TARGET = ("target_topic_id", "partition")
-_COLUMNS = (*_TARGET, "source_topic_id", "source_start", "target_start", "count", "copied_at_ms")
+_CLOSES = GAP_COLUMNS[GapKind.RECREATED]
+_COLUMNS = (*_TARGET, "source_topic_id", "source_start", "target_start", "count", "copied_at_ms", _CLOSES)
 
 
 def last_positions(ledger: Ledger, pairs: Iterable[PartitionPair]) -> dict[TopicPartition, Position]:
@@ -28,9 +30,9 @@ def last_positions(ledger: Ledger, pairs: Iterable[PartitionPair]) -> dict[Topic
     wanted = {(str(pair.target_topic_id), pair.partition): pair.target for pair in pairs}
     if not wanted:
         return {}
-    rows = ledger.read(_COLUMNS)
-    topic_ids = pa.array(sorted({topic_id for topic_id, _ in wanted}))
-    rows = rows.filter(pc.is_in(rows.column("target_topic_id").cast(pa.string()), topic_ids))
+    topic_ids = sorted({topic_id for topic_id, _ in wanted})
+    rows = ledger.read(_COLUMNS, lambda bounds: bounds.may_hold("target_topic_id", topic_ids))
+    rows = rows.filter(pc.is_in(rows.column("target_topic_id").cast(pa.string()), pa.array(topic_ids)))
     return {
         wanted[row["target_topic_id"], row["partition"]]: Position(
             row["source_start"] + row["count"],
@@ -38,6 +40,7 @@ def last_positions(ledger: Ledger, pairs: Iterable[PartitionPair]) -> dict[Topic
             UUID(row["target_topic_id"]),
             NO_LEADER_EPOCH,
             row["target_start"] + row["count"],
+            seen_end=row["source_start"] + row["count"],
         )
         for row in _last_of_each(rows).to_pylist()
         if (row["target_topic_id"], row["partition"]) in wanted
@@ -50,9 +53,15 @@ def _last_of_each(rows: pa.Table) -> pa.Table:
         [column.cast(pa.string()) if _is_text(column) else column for column in rows.columns], rows.column_names
     )
     ends = pc.add(rows.column("target_start"), rows.column("count"))
-    # Of rows that end at one place the later ones hold gaps only, so they are told apart by time and source offset.
+    # Of rows that end at one place the later ones hold gaps only, so they are told apart by time and source offset. The
+    # last row of a source topic that is gone is written together with the first ones of its successor.
     rows = rows.append_column("target_end", ends).sort_by(
-        [("target_end", "ascending"), ("copied_at_ms", "ascending"), ("source_start", "ascending")]
+        [
+            ("target_end", "ascending"),
+            ("copied_at_ms", "ascending"),
+            (_CLOSES, "descending"),
+            ("source_start", "ascending"),
+        ]
     )
     numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     return rows.take(numbered.group_by(list(_TARGET)).aggregate([("row", "max")]).column("row_max"))

@@ -6,8 +6,9 @@ disk and on an object store alike. The files it replaces are removed afterwards;
 are unread, or, where they reach further because the journal was made anew, still the ledger, until the
 rebuild is repeated.
 
-Entries that were removed from the journal, because both logs had dropped their records, are not in the new
-ledger.
+Entries that were removed from the journal, because both logs had dropped their records, come back until the
+broker's log cleaner has been there, and not afterwards. Either way the ledger is right: they say nothing about
+what the logs still hold.
 """
 
 from __future__ import annotations

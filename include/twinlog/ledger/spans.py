@@ -67,6 +67,13 @@ class SpanIndex:
         starts = self._keys - self._base[numbers] + self._low[numbers]
         return SpanIndex(len(self._first), numbers, self._images, self._counts, starts)
 
+    def counted(self) -> SpanIndex:
+        """The same spans, with how many records of the partition lie before each as its image."""
+        numbers = np.repeat(np.arange(len(self._first), dtype=np.int32), self._end - self._first)
+        starts = self._keys - self._base[numbers] + self._low[numbers]
+        before = np.concatenate(([0], np.cumsum(self._counts)))
+        return SpanIndex(len(self._first), numbers, starts, self._counts, before[:-1] - before[self._first[numbers]])
+
     def last_images(self) -> Ints:
         """By partition, the image of the end of its last span; -1 where it has none."""
         if not len(self._keys):

@@ -18,7 +18,7 @@ and is to be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from urllib.parse import quote
@@ -31,6 +31,7 @@ from twinlog.errors import LedgerError
 from twinlog.ledger import chain
 from twinlog.ledger.chain import Link, Mark
 from twinlog.ledger.folder import TEMPORARY, Folder, StoredFile
+from twinlog.ledger.row_groups import ROWS_A_GROUP, Needed, all_rows, needed_groups
 from twinlog.ledger.schema import IN_MEMORY, TEXT_COLUMNS, to_files, to_memory
 
 _MARK_PREFIX = "_mark-"
@@ -57,6 +58,7 @@ class Ledger:
         self.folder = Folder(f"{root.rstrip('/')}/{keys}", filesystem)
         # Spark writes here before a merged file is adopted; out of the way of readers that glob *.parquet.
         self.work_uri = f"{root.rstrip('/')}/_work"
+        self.readiness_uri = f"{root.rstrip('/')}/_readiness/{keys}"
 
     def files(self) -> list[LiveFile]:
         """The files that hold the ledger's rows, in the journal's order."""
@@ -77,43 +79,54 @@ class Ledger:
                     ) from None
         raise LedgerError(f"{self.folder.uri}: files keep changing while they are read; is a merge looping?")
 
-    def read(self, columns: Sequence[str] = IN_MEMORY.names) -> pa.Table:
-        """All rows, each once, texts dictionary-encoded."""
+    def read(self, columns: Sequence[str] = IN_MEMORY.names, needed: Needed = all_rows) -> pa.Table:
+        """All rows, each once, texts dictionary-encoded; groups of rows that are not `needed` may be left out."""
+        return self.read_some(lambda files: files, columns, needed)[1]
+
+    def read_some(
+        self,
+        choose: Callable[[list[LiveFile]], list[LiveFile]],
+        columns: Sequence[str] = IN_MEMORY.names,
+        needed: Needed = all_rows,
+    ) -> tuple[list[LiveFile], pa.Table]:
+        """The files that `choose` takes of the ledger's, and their rows as of one moment."""
         for _ in range(_ATTEMPTS):
-            files = self.files()
+            listed = self.files()
             try:
-                return self.read_files(files, columns)
-            except FileNotFoundError as gone:
+                chosen = choose(listed)
+                rows = self.read_files(chosen, columns, needed)
+            except (OSError, pa.ArrowInvalid) as failure:
                 # Merged and removed between listing and opening: the merged file is in the next listing.
-                if self.files() == files:
-                    raise LedgerError(f"{self.folder.uri}: {gone}; run `twinlog ledger rebuild`") from gone
+                if self.files() != listed:
+                    continue
+                if isinstance(failure, FileNotFoundError):
+                    raise LedgerError(f"{self.folder.uri}: {failure}; run `twinlog ledger rebuild`") from failure
+                raise
+            # Where storage gives a file's parts one by one, one that was written anew meanwhile came mixed.
+            if not _written_anew(chosen, self.files()):
+                return chosen, rows
         raise LedgerError(f"{self.folder.uri}: files keep changing while they are read; is a merge looping?")
 
-    def read_files(self, files: Sequence[LiveFile], columns: Sequence[str] = IN_MEMORY.names) -> pa.Table:
-        """The rows of these files."""
+    def read_files(
+        self, files: Sequence[LiveFile], columns: Sequence[str] = IN_MEMORY.names, needed: Needed = all_rows
+    ) -> pa.Table:
+        """The rows of these files, less the groups of rows that are not `needed`."""
         schema = pa.schema([IN_MEMORY.field(name) for name in columns])
-        texts = [name for name in columns if name in TEXT_COLUMNS]
-        tables = [
-            # One file at a time: a dataset would read the folder's keys into columns and list it anew.
-            pq.ParquetFile(
-                self.folder.file_path(file.link.name),
-                filesystem=self.folder.filesystem,
-                read_dictionary=texts,
-            )
-            .read(columns=list(columns))
-            .select(list(columns))
-            .cast(schema)
-            for file in files
-        ]
+        tables = [self._read_file(file, columns, needed).cast(schema) for file in files]
         return pa.concat_tables([schema.empty_table(), *tables]).unify_dictionaries()
+
+    def _read_file(self, file: LiveFile, columns: Sequence[str], needed: Needed) -> pa.Table:
+        texts = [name for name in columns if name in TEXT_COLUMNS]
+        path = self.folder.file_path(file.link.name)
+        # One file at a time: a dataset would read the folder's keys into columns and list it anew.
+        with pq.ParquetFile(path, filesystem=self.folder.filesystem, read_dictionary=texts) as opened:
+            groups = needed_groups(opened.metadata, needed)
+            return opened.read_row_groups(groups, columns=list(columns)).select(list(columns))
 
     def last_run(self) -> str | None:
         """The run that was recorded last; None before the first."""
-        files = self.files()
-        if not files:
-            return None
-        runs = self.read_files(files[-1:], ["run", "copied_at_ms"])
-        return str(runs.sort_by("copied_at_ms").column("run")[-1].as_py())
+        files, runs = self.read_some(lambda listed: listed[-1:], ["run", "copied_at_ms"])
+        return str(runs.sort_by("copied_at_ms").column("run")[-1].as_py()) if files else None
 
     def row_count(self, names: Sequence[str]) -> int:
         """How many rows these files hold, by their footers alone."""
@@ -168,7 +181,8 @@ def encode(table: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     # Without the Arrow schema in the footer, files of pyarrow and of Spark have the same types for every
     # reader.
-    pq.write_table(to_files(to_memory(table)), sink, compression="zstd", store_schema=False)
+    rows = to_files(to_memory(table))
+    pq.write_table(rows, sink, row_group_size=ROWS_A_GROUP, compression="zstd", store_schema=False)
     return sink.getvalue()
 
 
@@ -183,6 +197,12 @@ def merged_link(files: Sequence[LiveFile]) -> Link:
 def _live(stored: Sequence[StoredFile]) -> list[LiveFile]:
     known = {link: file for file in stored if (link := Link.parse(file.name)) is not None}
     return [LiveFile(link, known[link].bytes, known[link].modified_ms) for link in chain.live(known)]
+
+
+def _written_anew(read: Sequence[LiveFile], now: Sequence[LiveFile]) -> bool:
+    """Whether one of the files that were read is another one now, under the same name."""
+    current = {file.link: file for file in now}
+    return any(current.get(file.link, file) != file for file in read)
 
 
 def _replaced(link: Link, files: Sequence[LiveFile], before_ms: int) -> bool:

@@ -102,6 +102,24 @@ class Translator:
             .append_column("behind", pa.array(result.behind, mask=result.behind == _NONE))
         )
 
+    def unread(self, asked: pa.Table, *, reverse: bool = False) -> Ints:
+        """How many copied records lie at or after each row's offset; `asked` has topic, partition and offset of the
+        target (`reverse`: of the source). 0 for a partition that is not mirrored."""
+        numbering, records = (
+            (self._by_source, self._records_by_source) if reverse else (self._by_target, self._records_by_target)
+        )
+        numbers = numbering.find(asked.column("topic"), _int32(asked.column("partition")))
+        known = np.maximum(numbers, 0)
+        hits = records.find(known, _int64(asked.column("offset")))
+        total = np.maximum(records.last_images(), 0)[known] if len(self._twins) else np.zeros_like(hits.image)
+        return np.where((numbers != UNKNOWN) & (hits.inside | hits.after_gap), total - hits.image, 0)
+
+    def target_starts(self, asked: pa.Table) -> Ints:
+        """The target's log start for each row's topic and partition of the source; 0 where it is not mirrored."""
+        numbers = self._by_source.find(asked.column("topic"), _int32(asked.column("partition")))
+        starts = np.append(self._target_start, 0)
+        return starts[np.where(numbers == UNKNOWN, len(self._twins), numbers)]
+
     def _one(self, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
         row = self.table(
             pa.table({"topic": [asked.topic], "partition": [asked.partition], "offset": [offset]}), reverse=reverse
@@ -119,6 +137,14 @@ class Translator:
     @cached_property
     def _to_source(self) -> SpanIndex:
         return self._to_target.flipped()
+
+    @cached_property
+    def _records_by_target(self) -> SpanIndex:
+        return self._to_source.counted()
+
+    @cached_property
+    def _records_by_source(self) -> SpanIndex:
+        return self._to_target.counted()
 
     def _index(self, segments: pa.Table) -> None:
         partitions = _int32(segments.column("partition"))

@@ -25,6 +25,11 @@ def state_transactional_id(flow: str) -> str:
     return f"twinlog.{flow}.state"
 
 
+def trim_transactional_id(flow: str) -> str:
+    """Of whoever removes entries from the flow's journal."""
+    return f"twinlog.{flow}.trim"
+
+
 def position_group(flow: str) -> str:
     """The group on the target under which the flow's positions are committed."""
     return f"twinlog.{flow}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-import pyarrow.compute as pc  # noqa: TID253 - no DAG imports an operation at its top
+import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
+import pyarrow.compute as pc  # noqa: TID253 - as above
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.client_config import for_librdkafka
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
+from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.errors import ClusterError, ClusterUnreachableError
 from twinlog.ledger.barrier import Proven, behind
@@ -28,7 +30,7 @@ T = TypeVar("T")
 ATTEMPTS = 6
 PAUSE_S = 0.5
 
-_COLUMNS = ("run", "count", "bytes", *GAP_COLUMNS.values())
+TOTALLED = ("count", "bytes", *GAP_COLUMNS.values())
 
 
 def bring_up_to_date(
@@ -56,6 +58,18 @@ def rebuild_ledger(ledger: Ledger, flow: Flow, access: ClusterAccess) -> Rebuilt
         return _behind_barrier(flow, access, target, set(), lambda journal, ends: rebuild(ledger, journal, ends)).read
 
 
+def journal_of(flow: Flow, access: ClusterAccess, target: RawClient) -> Journal:
+    """The flow's journal as it is on the target now."""
+    return _journal(flow, access, target.run(target.metadata([journal_topic(flow.source, flow.target)])))
+
+
+def _journal(flow: Flow, access: ClusterAccess, view: ClusterMetadata) -> Journal:
+    topic = view.topics[journal_topic(flow.source, flow.target)]
+    if topic.topic_id is None or topic.error is not None:
+        raise ClusterError(f"cluster {flow.target}: the journal {topic.name} can't be read: {topic.error}")
+    return Journal(topic.name, str(topic.topic_id), for_librdkafka(access.settings).values)
+
+
 def _behind_barrier(
     flow: Flow,
     access: ClusterAccess,
@@ -65,13 +79,10 @@ def _behind_barrier(
 ) -> Proven[T]:
     topic = journal_topic(flow.source, flow.target)
     view = target.run(target.metadata({twin.topic for twin in twins} | {topic}))
-    journal_view = view.topics[topic]
-    if journal_view.topic_id is None or journal_view.error is not None:
-        raise ClusterError(f"cluster {flow.target}: the journal {topic} can't be read: {journal_view.error}")
-    journal = Journal(topic, str(journal_view.topic_id), for_librdkafka(access.settings).values)
+    journal = _journal(flow, access, view)
 
     def journal_ends() -> dict[int, int]:
-        partitions = [TopicPartition(topic, number) for number in range(len(journal_view.partitions))]
+        partitions = [TopicPartition(topic, number) for number in range(len(view.topics[topic].partitions))]
         listing = target.run(list_offsets(target, view, partitions, OffsetAt.LOG_END))
         if listing.failed:
             raise ClusterUnreachableError(
@@ -86,11 +97,16 @@ def _behind_barrier(
     )
 
 
-def run_totals(ledger: Ledger, since: Mark, run: str) -> RecordedRun:
-    """What the entries of `run` add up to, of all that was recorded `since` it began, by whomever."""
-    written = [file for file in ledger.files() if file.link.after.total > since.node.total]
-    rows = ledger.read_files(written, _COLUMNS)
-    rows = rows.filter(pc.equal(rows.column("run").cast("string"), run))
-    totals = {name: pc.sum(rows.column(name)).as_py() or 0 for name in _COLUMNS if name != "run"}
+def rows_of_run(ledger: Ledger, since: Mark, run: str, columns: Sequence[str]) -> pa.Table:
+    """These columns of the entries of `run`, of all that was recorded `since` it began, by whomever."""
+    _, rows = ledger.read_some(
+        lambda files: [file for file in files if file.link.after.total > since.node.total], ["run", *columns]
+    )
+    return rows.filter(pc.equal(rows.column("run").cast("string"), run)).select(list(columns))
+
+
+def run_totals(rows: pa.Table) -> RecordedRun:
+    """What the entries of a run add up to; they have TOTALLED among their columns."""
+    totals = {name: pc.sum(rows.column(name)).as_py() or 0 for name in TOTALLED}
     gaps = {kind.value: totals[column] for kind, column in GAP_COLUMNS.items() if totals[column]}
     return RecordedRun(totals["count"], totals["bytes"], gaps)

@@ -22,14 +22,15 @@ def started_anew(ledger: Ledger, found: Partitions) -> list[Finding]:
     """A finding for each partition without a position whose source topic was mirrored to an earlier twin."""
     begun = {
         (str(pair.source_topic_id), pair.partition): pair
-        for pair, position in zip(found.pairs, found.positions, strict=True)
-        if position is None
+        for pair, position, end in zip(found.pairs, found.positions, found.last_stable, strict=True)
+        # A source partition that was never written to was never copied either.
+        if position is None and end > 0
     }
     if not begun:
         return []
-    rows = ledger.read(_COLUMNS)
-    wanted = pa.array({topic_id for topic_id, _ in begun}, pa.string())
-    rows = rows.filter(pc.is_in(rows.column("source_topic_id").cast(pa.string()), wanted))
+    topic_ids = sorted({topic_id for topic_id, _ in begun})
+    rows = ledger.read(_COLUMNS, lambda bounds: bounds.may_hold("source_topic_id", topic_ids))
+    rows = rows.filter(pc.is_in(rows.column("source_topic_id").cast(pa.string()), pa.array(topic_ids)))
     for name in _TEXTS:
         rows = rows.set_column(rows.column_names.index(name), name, rows.column(name).cast(pa.string()))
     replaced = {

@@ -15,13 +15,13 @@ from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.inventory import topic_settings
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import ClusterError
+from twinlog.cluster.refusals import demand, principal_of, refusal_named
 from twinlog.intake.extensions import naming_of, topics_of
-from twinlog.ledger.returned import mirrored_in
+from twinlog.ledger.returned import TargetPartition, mirrored_in
 from twinlog.ledger.store import Ledger
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.lanes import journal_topic
-from twinlog.model.offsets import Span, TopicPartition
+from twinlog.model.offsets import PartitionPair, Span, TopicPartition
 from twinlog.model.plan import Partitions, Plan, PlannedRange
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.recording import bring_up_to_date
@@ -75,21 +75,32 @@ def way_back(
         return None
     if known.error is not None:
         # Not knowing what came from the target, we must not send anything: it would come back there, doubled.
-        raise ClusterError(
-            f"cluster {flow.source}: the journal {journal} can't be looked at ({known.error}), and without it "
-            f"{flow.name} could send back what {other.name} brought; grant Describe and Read on it, or try again"
-        )
+        consequence = f"{flow.name} copies nothing: it could send back what {other.name} brought"
+        refused = {f"topic {journal}": refusal_named(known.error)}
+        demand(flow.source, principal_of(access.settings), "DESCRIBE", refused, consequence)
     ledger = Ledger(topology.ledger_for(other), other.source, other.target)
     proven = bring_up_to_date(ledger, other, access, source, {pair.source for pair in found.pairs})
-    spans = mirrored_in(ledger, {str(pair.source_topic_id) for pair in found.pairs})
-    return WayBack(
-        {
-            pair.source: spans[str(pair.source_topic_id), pair.partition]
-            for pair in found.pairs
-            if (str(pair.source_topic_id), pair.partition) in spans
-        },
-        dict(proven.data_ends),
-    )
+    spans = mirrored_in(ledger, to_be_passed(found))
+    by_place = {_place(pair): pair.source for pair in found.pairs}
+    return WayBack({by_place[place]: members for place, members in spans.items()}, dict(proven.data_ends))
+
+
+def to_be_passed(found: Partitions) -> dict[TargetPartition, int]:
+    """The partitions that have something to copy, each with the offset it goes on from."""
+    beyond = {}
+    for pair, position, end in zip(found.pairs, found.positions, found.last_stable, strict=True):
+        ids = (pair.source_topic_id, pair.target_topic_id)
+        # A position of an earlier topic, on either side, says nothing about where this one goes on.
+        counts = position is not None and (position.source_topic_id, position.target_topic_id) == ids
+        offset = position.offset if position is not None and counts else 0
+        if offset < end:
+            beyond[_place(pair)] = offset
+    return beyond
+
+
+def _place(pair: PartitionPair) -> TargetPartition:
+    """The flow's source is the other direction's target."""
+    return TargetPartition(str(pair.source_topic_id), pair.partition)
 
 
 def compacted_both_ways(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.histories import History, history, rows, some_id
 from twinlog.ledger.answers import Twin
 from twinlog.ledger.chain import Mark
-from twinlog.ledger.compact import Floor, Retention, choose, compact, compact_rows
+from twinlog.ledger.compact import Floor, Retention, choose, compact, compact_rows, kept_rows
 from twinlog.ledger.schema import GAP_COLUMNS
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import Translator
@@ -116,3 +116,18 @@ def test_small_neighbours_are_merged_and_large_files_left(tmp_path: Path) -> Non
     assert ledger.mark() == before
     assert compact(ledger, Retention()).file is None
     assert compact(ledger, Retention(), everything=True).file == done.file
+
+
+def test_a_lone_file_is_written_anew_only_where_something_goes(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path), "nyc", "lon")
+    ledger.append(rows([row(0, 0, 5), row(5, 6, 5), row(10, 12, 5)]), Mark(), Mark("journal", {0: 3}))
+    assert compact(ledger, Retention(), least=1).file is None
+    done = compact(ledger, Retention([Floor(PAIR, 10, 12)], 10_000), least=1)
+    assert (done.files, done.rows_before, done.rows_after) == (1, 3, 1)
+    assert spans(ledger.read()) == [(10, 12, 5)]
+
+
+def test_rows_are_judged_alike_in_any_order() -> None:
+    table = rows([row(10, 12, 5), row(0, 0, 5), row(5, 6, 5)])
+    assert kept_rows(table, Retention([Floor(PAIR, 10, 12)], 10_000)).tolist() == [True, False, False]
+    assert kept_rows(table.slice(0, 0), Retention()).tolist() == []

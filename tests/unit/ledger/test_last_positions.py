@@ -10,7 +10,8 @@ from support.histories import history, rows, some_id
 from twinlog.ledger.chain import Mark
 from twinlog.ledger.last_positions import last_positions
 from twinlog.ledger.store import Ledger
-from twinlog.model.offsets import PartitionPair
+from twinlog.model.offsets import GapKind, JournalEntry, PartitionPair
+from twinlog.model.segment_builder import gaps_only
 
 
 @pytest.fixture
@@ -54,6 +55,23 @@ def test_the_position_names_the_source_topic_that_was_copied(ledger: Ledger) -> 
     (position,) = last_positions(ledger, [made_anew]).values()
 
     assert position.source_topic_id == past.pair.source_topic_id
+
+
+def test_the_row_that_closes_a_source_topic_comes_before_those_of_its_successor(ledger: Ledger) -> None:
+    random = Random(1)
+    earlier = PartitionPair("t", some_id(random), "nyc.t", some_id(random), 0)
+    current = replace(earlier, source_topic_id=some_id(random))
+    # Of one transaction: what went with the earlier topic, and markers at the beginning of the current one.
+    written = [
+        gaps_only(earlier, {GapKind.RECREATED: 90}, 100, 11),
+        gaps_only(current, {GapKind.CONTROL: 3}, 3, 11),
+    ]
+    entries = [JournalEntry("nyc->lon", "run", 7, segment) for segment in written]
+    ledger.append(rows(entries), Mark(), Mark("journal", {0: 10}))
+
+    (position,) = last_positions(ledger, [current]).values()
+
+    assert (position.offset, position.source_topic_id, position.seen_end) == (3, current.source_topic_id, 3)
 
 
 def test_nothing_is_read_where_nothing_is_asked(ledger: Ledger) -> None:

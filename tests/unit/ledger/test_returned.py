@@ -5,7 +5,7 @@ from uuid import UUID
 
 from twinlog.ledger.chain import Mark
 from twinlog.ledger.columns import RawEntry, to_table
-from twinlog.ledger.returned import mirrored_in
+from twinlog.ledger.returned import TargetPartition, mirrored_in
 from twinlog.ledger.store import Ledger
 from twinlog.model.offsets import JournalEntry, PartitionPair, Segment, Span
 from twinlog.wire import journal
@@ -38,11 +38,11 @@ def test_spans_are_those_of_the_topics_asked_for_joined_and_in_order(tmp_path: P
         segment(HERE, 1, 40, 0),
         segment(OTHER, 0, 10, 5),
     )
-    assert mirrored_in(ledger, [str(HERE)]) == {
+    assert mirrored_in(ledger, {TargetPartition(str(HERE), number): 0 for number in (0, 1)}) == {
         (str(HERE), 0): [Span(10, 20), Span(30, 31)],
         (str(HERE), 1): [Span(20, 22)],
     }
 
 
 def test_nothing_mirrored_in_gives_no_spans(tmp_path: Path) -> None:
-    assert mirrored_in(ledger_of(tmp_path, segment(OTHER, 0, 1, 1)), [str(HERE)]) == {}
+    assert mirrored_in(ledger_of(tmp_path, segment(OTHER, 0, 1, 1)), {TargetPartition(str(HERE), 0): 0}) == {}

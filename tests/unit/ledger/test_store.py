@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -141,6 +142,32 @@ class MergingBetween(Ledger):
 def test_a_reader_overtaken_by_a_merge_reads_the_merged_file(tmp_path: Path) -> None:
     table = fill(Ledger(str(tmp_path), "nyc", "lon"), 3)
     assert listed(MergingBetween(str(tmp_path), "nyc", "lon").read()) == listed(table)
+
+
+class WrittenAnewAmidReading(Ledger):
+    """A ledger whose only file is written anew, under its name, while it is read for the first time."""
+
+    anew: pa.Table | None = None
+
+    def read_files(self, *arguments: Any) -> pa.Table:
+        table = super().read_files(*arguments)
+        if self.anew is not None:
+            self.replace(self.files(), self.anew)
+            self.anew = None
+        return table
+
+
+def test_a_file_that_is_written_anew_amid_reading_is_read_again(tmp_path: Path) -> None:
+    ledger = WrittenAnewAmidReading(str(tmp_path), "nyc", "lon")
+    ledger.anew = fill(ledger, 1).slice(1)
+    assert listed(ledger.read()) == listed(some_rows(100).slice(1))
+
+
+def test_what_is_wrong_with_a_file_that_nobody_changes_is_said(ledger: Ledger) -> None:
+    fill(ledger, 1)
+    (Path(ledger.folder.path) / ledger.files()[0].link.name).write_bytes(b"PAR1 damaged")
+    with pytest.raises(pa.ArrowInvalid, match="Parquet"):
+        ledger.read()
 
 
 def test_a_ledger_with_a_lost_mark_says_what_to_do(ledger: Ledger) -> None:

@@ -1,0 +1,70 @@
+"""Translation where one name is mirrored both ways: the two logs interleave differently.
+
+    nyc    a  b  x  c  y          a b c written at nyc, x y at lon
+    lon    x  a  y  b  c          each came to the other side by its own flow
+
+A group that has read `a b x` at nyc has read, at lon, the offsets 0, 1 and 3: no single offset says that. The answer is
+that of the first record it has *not* read, `y` at 2, so that nothing is skipped; how many it will read again (`b`) is
+counted. What a group has not read is, on the other side,
+
+- the copy of the first record written here that it has not read: the flow's own ledger knows;
+- the original of the first record written there that it has not read: the ledger of the way back knows;
+- whatever was written there and has not come here at all: all that lies beyond the way back's position.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from twinlog.ledger.answers import How
+from twinlog.ledger.spans import Ints
+from twinlog.ledger.translate import Translator
+
+_NOWHERE = np.int64(-1)
+
+
+class TwoWayTranslator:
+    """Translates between two clusters by both flows' translators."""
+
+    def __init__(self, onward: Translator, back: Translator) -> None:
+        """`back` is of the flow from this one's target to its source."""
+        self._onward = onward
+        self._back = back
+
+    def table(self, asked: pa.Table, *, reverse: bool = False) -> pa.Table:
+        """As Translator.table does, with `read_again`: how many records a group that goes on there reads twice."""
+        onward, back = (self._back, self._onward) if reverse else (self._onward, self._back)
+        copies = onward.table(asked)
+        known = np.asarray(copies.column("to_offset").is_valid())
+        ours = _offsets(copies)
+        theirs = _offsets(back.table(asked, reverse=True))
+        # A way back that has not begun with the partition has brought nothing: all of the other side is unread.
+        theirs = np.where(theirs == _NOWHERE, onward.target_starts(asked), theirs)
+        # Where every copy has been read, the next one will be put behind all that is there now.
+        all_read = np.asarray(
+            pc.is_in(copies.column("how"), value_set=pa.array([How.END, How.EMPTY], pa.string())).fill_null(False)
+        )
+        first = np.where(all_read, theirs, np.minimum(ours, theirs))
+        again = (
+            onward.unread(_at(asked, first))
+            - onward.unread(_at(asked, np.maximum(ours, first)))
+            + back.unread(_at(asked, first), reverse=True)
+            - back.unread(_at(asked, np.maximum(theirs, first)), reverse=True)
+        )
+        how = pc.if_else(pa.array(known & (first != ours)), How.FIRST_UNREAD.value, copies.column("how").cast("string"))
+        place = copies.schema.get_field_index
+        return (
+            copies.set_column(place("to_offset"), "to_offset", pa.array(first, mask=~known))
+            .set_column(place("how"), "how", how)
+            .append_column("read_again", pa.array(again, mask=~known))
+        )
+
+
+def _offsets(answers: pa.Table) -> Ints:
+    return np.asarray(answers.column("to_offset").fill_null(int(_NOWHERE)), dtype=np.int64)
+
+
+def _at(asked: pa.Table, offsets: Ints) -> pa.Table:
+    return pa.table({"topic": asked.column("topic"), "partition": asked.column("partition"), "offset": offsets})
