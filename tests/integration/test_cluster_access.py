@@ -13,6 +13,7 @@ from confluent_kafka.admin import NewTopic
 from kafka.protocol.metadata import CoordinatorType, MetadataRequest
 
 from local.kafka import PLAINTEXT, SASL_SSL, KafkaCluster, KafkaClusters, KafkaSpec, start
+from support.admin import admin_of
 from support.silent import closed_port, silent_server
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.inventory import settled_metadata, settled_offsets
@@ -34,7 +35,7 @@ def test_both_clients_reach_one_broker_in_plain_text(kafka_pair: KafkaClusters) 
 
     with reached.raw(10) as raw:
         metadata = raw.run(raw.metadata())
-    admin = reached.admin()
+    admin = admin_of(reached)
     with admin.errors():
         listed = admin.list_topics(timeout=10)
 
@@ -46,7 +47,7 @@ def test_both_clients_reach_one_broker_in_plain_text(kafka_pair: KafkaClusters) 
 def test_both_clients_reach_three_brokers_through_tls_and_a_password(trio: KafkaCluster, user: str) -> None:
     reached = access("trio", trio.client_settings(SASL_SSL, user))
     topic = f"reached-by-{user}"
-    admin = reached.admin()
+    admin = admin_of(reached)
     with admin.errors():
         admin.create_topics([NewTopic(topic, 6, 3)])[topic].result(20)
 
@@ -68,7 +69,7 @@ def test_both_clients_reach_three_brokers_through_tls_and_a_password(trio: Kafka
 
 def test_offsets_of_what_does_not_exist_are_named_beside_the_others(kafka_pair: KafkaClusters) -> None:
     reached = access("nyc", kafka_pair["nyc"].client_settings(PLAINTEXT))
-    admin = reached.admin()
+    admin = admin_of(reached)
     with admin.errors():
         admin.create_topics([NewTopic("offsets-here", 1, 1)])["offsets-here"].result(20)
     with reached.raw(10) as raw:
@@ -91,7 +92,7 @@ def test_a_wrong_password_is_refused_at_once_and_never_shown(trio: KafkaCluster,
         reached.raw(30)
     assert time.monotonic() - begun < 10
 
-    admin = reached.admin()
+    admin = admin_of(reached)
     with pytest.raises(AuthenticationError) as refused_admin, admin.errors():
         admin.list_topics(timeout=3)
     for error in (refused.value, refused_admin.value):
@@ -126,7 +127,7 @@ def test_a_cluster_that_is_down_is_named_within_the_time_out() -> None:
         ClusterUnreachableError, match=rf"^cluster lon \({server}\) could not be reached: Connection refused$"
     ):
         reached.raw(5)
-    admin = reached.admin()
+    admin = admin_of(reached)
     with pytest.raises(ClusterUnreachableError, match="Connection refused"), admin.errors():
         admin.list_topics(timeout=2)
     assert time.monotonic() - begun < 6

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from local.kafka import SASL_SSL, TLS, KafkaCluster, KafkaSpec, start
+from support.admin import admin_of
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.secrets import resolve
 from twinlog.errors import AuthenticationError
@@ -73,7 +74,7 @@ def bearer(cluster: KafkaCluster, **more: str) -> ClusterAccess:
 def reach(access: ClusterAccess) -> None:
     with access.raw(15) as raw:
         assert len(raw.run(raw.metadata()).brokers) == 1
-    admin = access.admin()
+    admin = admin_of(access)
     with admin.errors():
         assert len(admin.list_topics(timeout=15).brokers) == 1
 

@@ -14,7 +14,9 @@ import yaml
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, producer, twins
 from support.syncing import Hand, opposite, rows, sync
+from support.waiting import await_condition
 from twinlog.cluster.access import flow_access
+from twinlog.cluster.topic_admin import delete_topics
 from twinlog.model.flow_state import State
 from twinlog.model.twin_settings import MOST
 from twinlog.model.twin_topics import ReportKind
@@ -196,6 +198,21 @@ def test_a_topic_that_somebody_created_anew_on_the_target_is_never_deleted(
 
     assert rows(sync(flow.with_settings(sync_topic_deletes=True), approved=True)) == []
     assert flow.twin(topic) in lon.topics()
+
+
+def test_a_topic_that_is_made_anew_while_the_old_one_is_being_deleted_stays(flow: Twins, topic: str, lon: Hand) -> None:
+    lon.create(topic)
+    with flow_access(flow.topology, flow.flow, "target").raw() as target:
+        planned = {topic: target.run(target.metadata([topic])).topics[topic].topic_id}
+        lon.delete(topic)
+        lon.create(topic)
+        refused = target.run(delete_topics(target, planned))
+        anew = {topic: target.run(target.metadata([topic])).topics[topic].topic_id}
+        target.run(delete_topics(target, anew))
+
+    assert refused == {}
+    assert anew[topic] not in (None, planned[topic])
+    await_condition(lambda: topic not in lon.topics(), "the new one deleted by its own id")
 
 
 def test_a_run_creates_and_grows_twins_with_their_settings_before_it_copies(

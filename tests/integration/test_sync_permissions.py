@@ -1,44 +1,25 @@
-"""Between guarded clusters that differ: ACLs, quotas and users, a mirror that is not allowed everything, and a target
-that by default would delete what the source keeps."""
+"""Between guarded clusters that differ: ACLs, quotas and users, and a target that by default would delete what the
+source keeps. What is said where the mirror is not allowed something: `test_missing_permissions`."""
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from local.kafka import KafkaClusters, KafkaSpec, start
-from local.kafka.spec import SASL_SSL
-from support.mirroring import Twins, producer, read_committed, twins
+from local.kafka import KafkaClusters
+from support.guarded import MIRROR
+from support.mirroring import Twins, producer, twins
+from support.reading import read_committed
 from support.syncing import Hand, opposite, rows, sync
 from support.waiting import await_condition
 from twinlog.cluster.access import flow_access
 from twinlog.cluster.client_limits import change_quotas, read_quotas
 from twinlog.model.quotas import Quota, QuotaChange
-from twinlog.model.topology import Cluster
 from twinlog.operations.sync_result import SyncResult
-
-MIRROR = "mirror"
-SHORT_RETENTION = {
-    "log.retention.ms": "60000",
-    "log.retention.check.interval.ms": "1000",
-    "log.initial.task.delay.ms": "1000",
-}
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClusters]:
-    users = {MIRROR: "its word", "alice": "hers"}
-    specs = [
-        KafkaSpec("nyc", authorizer=True, scram=users),
-        KafkaSpec("lon", authorizer=True, scram={MIRROR: "its word"}, properties=SHORT_RETENTION),
-    ]
-    with start(specs, tmp_path_factory.mktemp("guarded")) as clusters:
-        yield clusters
 
 
 @pytest.fixture
@@ -62,15 +43,6 @@ def nyc(flow: Twins, topic: str) -> Hand:
 @pytest.fixture
 def lon(flow: Twins) -> Hand:
     return Hand(flow.target_servers)
-
-
-def as_mirror(flow: Twins, guarded: KafkaClusters) -> Twins:
-    """The same flow as a user who has only what ACLs give."""
-    clusters = {}
-    for alias, name in ((flow.flow.source, "nyc"), (flow.flow.target, "lon")):
-        settings = guarded[name].client_settings(SASL_SSL, MIRROR)
-        clusters[alias] = Cluster(alias, settings.pop("bootstrap.servers"), settings=settings)
-    return replace(flow, topology=replace(flow.topology, clusters=clusters))
 
 
 def test_safe_acls_let_nobody_write_to_a_twin(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
@@ -197,94 +169,6 @@ def set_quota(flow: Twins, side: str, quota: Quota, value: float | None) -> None
 def quota_rows(result: SyncResult) -> list[tuple[str, str, str, str | None, str | None]]:
     """Without the ACLs that other tests have left."""
     return [row for row in rows(result) if "quota" in row[0]]
-
-
-def test_a_missing_permission_is_named_and_the_rest_goes_on(
-    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
-) -> None:
-    limited = as_mirror(flow, guarded)
-    closed = f"{topic}-closed"
-    nyc.create(closed)
-    for name, operations in ((topic, ("DESCRIBE", "DESCRIBE_CONFIGS")), (closed, ("DESCRIBE",))):
-        for operation in operations:
-            nyc.allow(MIRROR, operation, name)
-    prefix = f"{flow.flow.source}."
-    for operation in ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"):
-        lon.allow(MIRROR, operation, prefix, pattern="PREFIXED")
-
-    found = sync(limited)
-
-    source, target, made = flow.flow.source, flow.flow.target, f"twinlog.{flow.flow.source}.{flow.flow.target}.made"
-    assert found.exit_code == 1
-    assert flow.twin(topic) in lon.topics()
-    assert flow.twin(closed) not in lon.topics()
-    assert found.failed == (
-        f"cluster {source}: User:{MIRROR} is not allowed DESCRIBE_CONFIGS on topic {closed}, so the settings are not "
-        "compared and a twin that is missing is not created",
-        f"cluster {source}: User:{MIRROR} is not allowed DESCRIBE on the cluster, so ACLs are not compared",
-        f"cluster {target}: User:{MIRROR} is not allowed CREATE on topic {made}.internal, so no ACL or quota is "
-        "changed, and no topic will ever be deleted",
-    )
-
-
-def test_settings_that_may_not_be_changed_are_named(
-    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
-) -> None:
-    limited = as_mirror(flow, guarded).with_settings(sync_topic_acls_enabled=False)
-    sync(flow)
-    nyc.set(topic, retention_ms="5000")
-    nyc.grow(topic, 2)
-    for operation in ("DESCRIBE", "DESCRIBE_CONFIGS"):
-        nyc.allow(MIRROR, operation, topic)
-        lon.allow(MIRROR, operation, flow.flow.source, pattern="PREFIXED")
-    for operation in ("READ", "WRITE", "DESCRIBE"):
-        lon.allow(MIRROR, operation, "twinlog.", pattern="PREFIXED")
-        lon.allow(
-            MIRROR, operation, "twinlog.", kind="TRANSACTIONAL_ID", pattern="PREFIXED"
-        ) if operation != "READ" else None
-
-    found = sync(limited)
-
-    twin, target = flow.twin(topic), flow.flow.target
-    assert found.failed == (
-        f"cluster {target}: User:{MIRROR} is not allowed ALTER on topic {twin}, so partitions were not added",
-        f"cluster {target}: User:{MIRROR} is not allowed ALTER_CONFIGS on topic {twin}, so settings were not changed",
-    )
-
-
-def test_a_topic_that_the_mirror_may_no_longer_see_is_not_taken_for_deleted(
-    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
-) -> None:
-    sync(flow)
-    limited = as_mirror(flow, guarded).with_settings(sync_topic_acls_enabled=False, sync_topic_deletes=True)
-    for operation in ("READ", "DESCRIBE"):
-        lon.allow(MIRROR, operation, "twinlog.", pattern="PREFIXED")
-        lon.allow(MIRROR, operation, flow.flow.source, pattern="PREFIXED")
-    lon.allow(MIRROR, "DELETE", flow.flow.source, pattern="PREFIXED")
-
-    assert rows(sync(limited, dry_run=True, approved=True)) == []
-
-
-def test_a_run_goes_on_beside_a_permission_that_is_missing(
-    flow: Twins, topic: str, nyc: Hand, guarded: KafkaClusters
-) -> None:
-    lon = Hand(flow.target_servers)
-    writer = producer(flow.source_servers)
-    writer.produce(topic, "copied all the same")
-    writer.flush()
-    for operation in ("READ", "DESCRIBE", "DESCRIBE_CONFIGS"):
-        nyc.allow(MIRROR, operation, topic)
-    for operation in ("READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"):
-        lon.allow(MIRROR, operation, "twinlog.", pattern="PREFIXED")
-        lon.allow(MIRROR, operation, f"{flow.flow.source}.", pattern="PREFIXED")
-    for operation in ("WRITE", "DESCRIBE"):
-        lon.allow(MIRROR, operation, "twinlog.", kind="TRANSACTIONAL_ID", pattern="PREFIXED")
-    lon.allow(MIRROR, "READ", "twinlog.", kind="GROUP", pattern="PREFIXED")
-
-    result = as_mirror(flow, guarded).mirror()
-
-    assert result.recorded.records == 1
-    assert any(f"User:{MIRROR} is not allowed DESCRIBE on the cluster" in warning for warning in result.warnings)
 
 
 def test_a_target_that_would_delete_old_records_is_told_to_keep_them(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import NewTopic
 
-from local.kafka import KafkaClusters, KafkaSpec, start
+from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
+from local.kafka.properties import rack
 from support.mirroring import twins
 from support.syncing import Hand, sync
 from support.waiting import await_condition
@@ -32,12 +33,22 @@ def test_a_single_broker_is_too_few_for_twins_and_internal_topics(kafka_pair: Ka
     assert {made, flow.twin(topic), "__transaction_state"} <= set(few)
 
 
-def test_a_lost_broker_leaves_partitions_offline_and_under_replicated(tmp_path: Path) -> None:
+def move_to_rack(cluster: KafkaCluster, number: int, rack: str) -> None:
+    """Start a broker again as one of another rack."""
+    settings = cluster.folder / f"broker-{number}" / "server.properties"
+    others = [line for line in settings.read_text().splitlines() if not line.startswith("broker.rack=")]
+    cluster.stop_broker(number)
+    settings.write_text("\n".join([*others, f"broker.rack={rack}", ""]))
+    cluster.restart_broker(number)
+
+
+def test_a_moved_broker_leaves_replicas_in_one_rack_and_a_lost_one_leaves_partitions_offline(tmp_path: Path) -> None:
     with start([KafkaSpec("trio", brokers=3)], tmp_path / "kafka") as clusters:
         cluster = clusters["trio"]
         hand = Hand(cluster.bootstrap_servers)
         wanted = [
             NewTopic("safe", 1, replica_assignment=[[0, 1, 2]], config={"min.insync.replicas": "2"}),
+            NewTopic("close", 1, replica_assignment=[[0, 1]], config={"min.insync.replicas": "2"}),
             NewTopic("lonely", 1, replica_assignment=[[2]]),
         ]
         for future in hand.admin.create_topics(wanted).values():
@@ -46,12 +57,14 @@ def test_a_lost_broker_leaves_partitions_offline_and_under_replicated(tmp_path: 
             cluster.bootstrap_servers,
             cluster.bootstrap_servers,
             tmp_path,
-            ("safe", "lonely"),
+            ("safe", "close", "lonely"),
             replication_factor="source",
             journal_topic_replication_factor=3,
         )
         sync(flow)
-        before = sync(flow, dry_run=True).preflight
+        before = sync(flow, dry_run=True)
+        move_to_rack(cluster, 1, rack(0))
+        moved = sync(flow, dry_run=True).preflight
         cluster.kill_broker(2)
 
         def lost() -> bool:
@@ -61,8 +74,13 @@ def test_a_lost_broker_leaves_partitions_offline_and_under_replicated(tmp_path: 
         after = sync(flow, dry_run=True)
 
     source, target = flow.flow.source, flow.flow.target
-    assert concerns(before, source) == {Concern.FEW_REPLICAS: ("lonely",), Concern.FEW_IN_SYNC: ("lonely",)}
-    assert concerns(before, target)[Concern.FEW_REPLICAS] == (flow.twin("lonely"),)
+    assert before.changes == []
+    assert concerns(before.preflight, source) == {
+        Concern.FEW_REPLICAS: ("close", "lonely"),
+        Concern.FEW_IN_SYNC: ("lonely",),
+    }
+    assert concerns(before.preflight, target)[Concern.FEW_REPLICAS] == (flow.twin("close"), flow.twin("lonely"))
+    assert concerns(moved, source)[Concern.ONE_RACK] == ("close",)
     assert concerns(after.preflight, source)[Concern.OFFLINE] == ("lonely",)
     assert "safe" in concerns(after.preflight, source)[Concern.UNDER_REPLICATED]
     assert flow.twin("safe") in concerns(after.preflight, target)[Concern.UNDER_REPLICATED]

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 from support.mirroring import Twins, create_topic
 from support.waiting import await_condition
 from twinlog.cluster.access import flow_access
+from twinlog.ledger.store import Ledger
 from twinlog.operations.sync import Sync
 from twinlog.operations.sync_result import SyncResult
 
@@ -37,15 +38,23 @@ def sync(flow: Twins, *, dry_run: bool = False, approved: bool = False) -> SyncR
 
 
 def opposite(flow: Twins) -> Twins:
-    """The flow that goes the other way."""
+    """The flow that goes the other way, in a topology of its own."""
     back = replace(flow.flow, source=flow.flow.target, target=flow.flow.source)
     return replace(
         flow,
         flow=back,
         topology=replace(flow.topology, flows={back.name: back}),
+        ledger=Ledger(flow.topology.ledger, back.source, back.target),
         source_servers=flow.target_servers,
         target_servers=flow.source_servers,
     )
+
+
+def both_ways(flow: Twins) -> tuple[Twins, Twins]:
+    """The flow and its opposite, of one topology."""
+    back = opposite(flow)
+    topology = replace(flow.topology, flows={flow.flow.name: flow.flow, back.flow.name: back.flow})
+    return replace(flow, topology=topology), replace(back, topology=topology)
 
 
 def rows(result: SyncResult) -> list[tuple[str, str, str, str | None, str | None]]:

@@ -1,17 +1,17 @@
 """A cluster's settings and secrets become clients, and nothing else happens here.
 
-The same settings serve both libraries: confluent-kafka for administration, kafka-python for the raw protocol.
+The same settings serve both libraries: kafka-python for the raw protocol, confluent-kafka for plain reads and writes.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from twinlog.cluster.admin import Admin
 from twinlog.cluster.client_config import ClientConfig, for_kafka_python, for_librdkafka
+from twinlog.cluster.exact_writer import ExactWriter
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.secrets import ConnectionLookup, ResolvedSettings, resolve
 from twinlog.cluster.security import Token, read_security
@@ -22,6 +22,7 @@ from twinlog.model.clients import profile_settings
 from twinlog.model.topology import Flow, Topology
 
 DEFAULT_TIMEOUT_S = 30.0
+TokenCallback = Callable[[str | None], tuple[str, float]]
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,16 +38,9 @@ class ClusterAccess:
     def bootstrap_servers(self) -> str:
         return self.settings["bootstrap.servers"]
 
-    def admin(self) -> Admin:
-        """A client for administration. It connects when it is first used."""
-        config = for_librdkafka(self.settings)
-        self._log(config, "librdkafka")
-        security = read_security(self.settings)
-        if security.tls is not None:
-            check_files(security.tls)
-        if isinstance(security.sasl, Token) and security.sasl.in_file:
-            return Admin(self.alias, config.values, _token_callback(TokenSource(security.sasl)))
-        return Admin(self.alias, config.values)
+    def exact_writer(self) -> ExactWriter:
+        """A client that writes records, each once and in order."""
+        return ExactWriter(self.alias, *self._librdkafka())
 
     def raw(self, timeout_s: float = DEFAULT_TIMEOUT_S, beside: RawClient | None = None) -> RawClient:
         """A client for the raw protocol, connected; on the loop of the client `beside` it, if there is one."""
@@ -56,6 +50,17 @@ class ClusterAccess:
         except BaseException:
             client.close()
             raise
+
+    def _librdkafka(self) -> tuple[Mapping[str, Any], TokenCallback | None]:
+        """The configuration of librdkafka's clients, and where they get tokens from if it can't fetch them itself."""
+        config = for_librdkafka(self.settings)
+        self._log(config, "librdkafka")
+        security = read_security(self.settings)
+        if security.tls is not None:
+            check_files(security.tls)
+        if isinstance(security.sasl, Token) and security.sasl.in_file:
+            return config.values, _token_callback(TokenSource(security.sasl))
+        return config.values, None
 
     def _raw_config(self) -> dict[str, Any]:
         config = for_kafka_python(self.settings)
@@ -92,7 +97,7 @@ def flow_access(
     return ClusterAccess(alias, settings)
 
 
-def _token_callback(source: TokenSource) -> Any:
+def _token_callback(source: TokenSource) -> TokenCallback:
     def callback(_: str | None) -> tuple[str, float]:
         issued = source.current()
         return issued.value, issued.expires_at_s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +54,8 @@ class AclsRead:
         return self.refused is not None and self.refused.error == NO_AUTHORIZER
 
 
-async def read_acls(client: RawClient) -> AclsRead:
-    """All permissions of the cluster."""
+async def read_acls(client: RawClient, node_id: int | None = None) -> AclsRead:
+    """All permissions of the cluster, as one broker of it knows them, any where none is named."""
     answer = await client.request(
         DescribeAclsRequest(
             resource_type_filter=_ANY,
@@ -65,7 +65,8 @@ async def read_acls(client: RawClient) -> AclsRead:
             host_filter=None,
             operation=_ANY,
             permission_type=_ANY,
-        )
+        ),
+        node_id,
     )
     failed = refusal(answer.error_code, answer.error_message)
     if failed is not None:
@@ -91,52 +92,53 @@ async def read_acls(client: RawClient) -> AclsRead:
 
 async def add_acls(client: RawClient, acls: Iterable[Acl]) -> dict[Acl, Refusal]:
     """Add permissions; one that is there already stays. What was refused."""
-    refused: dict[Acl, Refusal] = {}
-    for portion in portions(acls, lambda _: 1, ACLS_A_REQUEST):
-        request = CreateAclsRequest(
-            creations=[
-                CreateAclsRequest.AclCreation(
-                    resource_type=_TYPE_CODES[acl.resource_type],
-                    resource_name=acl.resource_name,
-                    resource_pattern_type=_PATTERN_CODES[acl.pattern],
-                    principal=acl.principal,
-                    host=acl.host,
-                    operation=_OPERATION_CODES[acl.operation],
-                    permission_type=_PERMISSION_CODES[acl.permission],
-                )
-                for acl in portion
-            ]
-        )
-        refused |= _refused(portion, (await client.request(request, client.controller())).results)
-    return refused
+
+    async def add(portion: list[Acl]) -> Iterable[Any]:
+        request = CreateAclsRequest(creations=[_creation(acl) for acl in portion])
+        return (await client.request(request, client.controller())).results  # type: ignore[no-any-return]
+
+    return await _changed(acls, add)
 
 
 async def remove_acls(client: RawClient, acls: Iterable[Acl]) -> dict[Acl, Refusal]:
     """Remove exactly these permissions. What was refused."""
-    refused: dict[Acl, Refusal] = {}
-    for portion in portions(acls, lambda _: 1, ACLS_A_REQUEST):
-        request = DeleteAclsRequest(
-            filters=[
-                DeleteAclsRequest.DeleteAclsFilter(
-                    resource_type_filter=_TYPE_CODES[acl.resource_type],
-                    resource_name_filter=acl.resource_name,
-                    pattern_type_filter=_PATTERN_CODES[acl.pattern],
-                    principal_filter=acl.principal,
-                    host_filter=acl.host,
-                    operation=_OPERATION_CODES[acl.operation],
-                    permission_type=_PERMISSION_CODES[acl.permission],
-                )
-                for acl in portion
-            ]
-        )
-        refused |= _refused(portion, (await client.request(request, client.controller())).filter_results)
-    return refused
+
+    async def remove(portion: list[Acl]) -> Iterable[Any]:
+        request = DeleteAclsRequest(filters=[_exactly(acl) for acl in portion])
+        return (await client.request(request, client.controller())).filter_results  # type: ignore[no-any-return]
+
+    return await _changed(acls, remove)
 
 
-def _refused(asked: list[Acl], results: Iterable[Any]) -> dict[Acl, Refusal]:
-    """Answers come in the order of the questions."""
+async def _changed(acls: Iterable[Acl], change: Callable[[list[Acl]], Awaitable[Iterable[Any]]]) -> dict[Acl, Refusal]:
+    """Portion by portion; answers come in the order of the questions."""
     return {
         acl: failed
-        for acl, result in zip(asked, results, strict=True)
+        for portion in portions(acls, lambda _: 1, ACLS_A_REQUEST)
+        for acl, result in zip(portion, await change(portion), strict=True)
         if (failed := refusal(result.error_code, result.error_message)) is not None
     }
+
+
+def _creation(acl: Acl) -> CreateAclsRequest.AclCreation:
+    return CreateAclsRequest.AclCreation(
+        resource_type=_TYPE_CODES[acl.resource_type],
+        resource_name=acl.resource_name,
+        resource_pattern_type=_PATTERN_CODES[acl.pattern],
+        principal=acl.principal,
+        host=acl.host,
+        operation=_OPERATION_CODES[acl.operation],
+        permission_type=_PERMISSION_CODES[acl.permission],
+    )
+
+
+def _exactly(acl: Acl) -> DeleteAclsRequest.DeleteAclsFilter:
+    return DeleteAclsRequest.DeleteAclsFilter(
+        resource_type_filter=_TYPE_CODES[acl.resource_type],
+        resource_name_filter=acl.resource_name,
+        pattern_type_filter=_PATTERN_CODES[acl.pattern],
+        principal_filter=acl.principal,
+        host_filter=acl.host,
+        operation=_OPERATION_CODES[acl.operation],
+        permission_type=_PERMISSION_CODES[acl.permission],
+    )

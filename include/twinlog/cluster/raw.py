@@ -85,10 +85,12 @@ class RawClient:
         except kafka_errors.KafkaError as error:
             raise self.failures.of_raw(error) from error
 
-    async def metadata(self, topics: Iterable[str] | None = None, timeout_s: float | None = None) -> ClusterMetadata:
+    async def metadata(
+        self, topics: Iterable[str] | None = None, timeout_s: float | None = None, node_id: int | None = None
+    ) -> ClusterMetadata:
         """Brokers, and the topics that are named (None: all of them), in one request that creates nothing."""
         wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
-        response = await self.request(_metadata_request(wanted), timeout_s=timeout_s)
+        response = await self.request(_metadata_request(wanted), node_id, timeout_s)
         return self._apply(response)
 
     def brokers(self) -> list[Broker]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import kafka.errors as kafka_errors
 
 from twinlog.cluster.security import Password, read_security
+from twinlog.errors import ClusterError, NotAuthorizedError
 
 T = TypeVar("T")
 
@@ -26,13 +27,22 @@ class Refusal:
     """An ACL is missing."""
 
 
+DENIED = Refusal("TopicAuthorizationFailed", "", not_allowed=True)
+
+
 def refusal(code: int, message: str | None) -> Refusal | None:
     """The refusal that an error code stands for; None for 0."""
     if not code:
         return None
-    kind = kafka_errors.for_code(code)
+    found = refusal_named(kafka_errors.for_code(code).__name__)
+    return replace(found, message=message) if message else found
+
+
+def refusal_named(error: str) -> Refusal:
+    """The refusal that stands behind an error's name, as metadata has it of a topic."""
+    kind = getattr(kafka_errors, error)
     denied = issubclass(kind, kafka_errors.AuthorizationError)
-    return Refusal(kind.__name__.removesuffix("Error"), message or kind.description or "", denied)
+    return Refusal(error.removesuffix("Error"), kind.description or "", denied)
 
 
 def principal_of(settings: Mapping[str, str]) -> str:
@@ -60,6 +70,14 @@ def sentences(
             yield f"cluster {alias}: {principal} is not allowed {operation} on {where}, so {consequence}"
         else:
             yield f"cluster {alias}: {operation} on {where} was refused with {error} ({said}), so {consequence}"
+
+
+def demand(alias: str, principal: str, operation: str, refused: Mapping[str, Refusal], consequence: str) -> None:
+    """Raise what was refused, by resource, where anything was."""
+    if not refused:
+        return
+    message = "; ".join(sentences(alias, principal, operation, refused, consequence))
+    raise NotAuthorizedError(message) if any(one.not_allowed for one in refused.values()) else ClusterError(message)
 
 
 def named(resources: Sequence[str]) -> str:

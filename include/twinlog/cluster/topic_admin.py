@@ -14,10 +14,8 @@ from twinlog.cluster.refusals import Refusal, portions, refusal
 TIMEOUT_S = 60.0
 RECORDS_A_REQUEST = 5_000
 ALREADY_THERE = "TopicAlreadyExists"
+GONE = "UnknownTopicId"
 CLUSTER_DEFAULT = -1
-
-_UUID_VERSION = 6
-"""The first version of DeleteTopics that takes topics by id; before, by name only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +89,23 @@ async def grow_topics(client: RawClient, partitions: Mapping[str, int]) -> dict[
     return refused
 
 
-async def delete_topics(client: RawClient, topics: Iterable[str]) -> dict[str, Refusal]:
-    """Delete topics; what was refused."""
+async def delete_topics(client: RawClient, topics: Mapping[str, UUID]) -> dict[str, Refusal]:
+    """Delete topics by their ids, so that one made anew under the same name stays; what was refused, by name.
+
+    One that is gone by now is not refused.
+    """
     refused: dict[str, Refusal] = {}
-    by_state = client.api_version(DeleteTopicsRequest) >= _UUID_VERSION
-    for portion in portions(topics, lambda _: 1, RECORDS_A_REQUEST):
-        wanted = (
-            {"topics": [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=UUID(int=0)) for name in portion]}
-            if by_state
-            else {"topic_names": portion}
+    topic = DeleteTopicsRequest.DeleteTopicState
+    for portion in portions(topics.items(), lambda _: 1, RECORDS_A_REQUEST):
+        names = {topic_id: name for name, topic_id in portion}
+        request = DeleteTopicsRequest(
+            topics=[topic(name=None, topic_id=topic_id) for topic_id in names], timeout_ms=int(TIMEOUT_S * 1000)
         )
-        request = DeleteTopicsRequest(timeout_ms=int(TIMEOUT_S * 1000), **wanted)
         answer = await client.request(request, client.controller(), TIMEOUT_S)
         for result in answer.responses:
-            failed = refusal(result.error_code, getattr(result, "error_message", None))
-            if failed is not None:
-                refused[result.name] = failed
+            failed = refusal(result.error_code, result.error_message)
+            if failed is not None and failed.error != GONE:
+                refused[names[result.topic_id]] = failed
     return refused
 
 

@@ -28,8 +28,10 @@ class SettingsRead:
     refused: Mapping[str, Refusal]
 
 
-async def read_settings(client: RawClient, topics: Iterable[str], keys: Iterable[str] | None = None) -> SettingsRead:
-    """All settings of these topics, or those of some keys only."""
+async def read_settings(
+    client: RawClient, topics: Iterable[str], keys: Iterable[str] | None = None, node_id: int | None = None
+) -> SettingsRead:
+    """All settings of these topics, or those of some keys only, as one broker knows them, any where none is named."""
     found: dict[str, TopicSettings] = {}
     refused: dict[str, Refusal] = {}
     resource = DescribeConfigsRequest.DescribeConfigsResource
@@ -42,7 +44,7 @@ async def read_settings(client: RawClient, topics: Iterable[str], keys: Iterable
             include_synonyms=False,
             include_documentation=False,
         )
-        for result in (await client.request(request)).results:
+        for result in (await client.request(request, node_id)).results:
             failed = refusal(result.error_code, result.error_message)
             if failed is not None:
                 refused[result.resource_name] = failed

@@ -5,58 +5,86 @@ A broker learns of changes in the order in which they were made, so the last one
 
 from __future__ import annotations
 
+import functools
+import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from twinlog.cluster.acl_admin import read_acls
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import portions
 from twinlog.cluster.topic_settings import read_settings
+from twinlog.errors import ClusterUnreachableError
 from twinlog.model.acls import Acl
 from twinlog.model.twin_settings import SettingChange
 
-WITHIN_S = 15.0
-"""Without anything more coming to be seen."""
-PAUSE_S = 0.02
+WITHIN_S = 60.0
+"""Without anything more coming to be seen: a broker shows nothing new while it makes the logs of a thousand topics."""
+FIRST_PAUSE_S = 0.02
+MOST_PAUSE_S = 1.0
+TOPICS_A_REQUEST = 500
+
+_LOG = logging.getLogger(__name__)
 
 
 async def topics_visible(client: RawClient, partitions: Mapping[str, int]) -> bool:
-    """Whether each topic came to show so many partitions, all with a leader; thousands may take a broker minutes."""
-    waiting = dict(partitions)
-    deadline = time.monotonic() + WITHIN_S
-    while waiting:
-        found = (await client.metadata(waiting)).topics
+    """Whether each topic came to show so many partitions, all with a leader.
+
+    Asked for in the order of creation, some at a time: while a broker is busy with thousands, looking at all of them
+    again and again would keep it from them.
+    """
+
+    async def shown(wanted: Mapping[str, int], node_id: int) -> bool:
+        found = (await client.metadata(wanted, node_id=node_id)).topics
         led = {
             name: sum(1 for partition in topic.partitions if partition.leader is not None)
             for name, topic in found.items()
         }
-        still = {name: count for name, count in waiting.items() if led.get(name, 0) < count}
-        if len(still) < len(waiting):
-            deadline = time.monotonic() + WITHIN_S
-        elif time.monotonic() > deadline:
+        return all(led.get(name, 0) >= count for name, count in wanted.items())
+
+    for portion in portions(partitions.items(), lambda _: 1, TOPICS_A_REQUEST):
+        if not await _on_every_broker(client, functools.partial(shown, dict(portion))):
             return False
-        else:
-            await client.pause(PAUSE_S)
-        waiting = still
     return True
 
 
 async def setting_visible(client: RawClient, change: SettingChange) -> bool:
     """Whether the topic came to show the setting as it was changed."""
-    deadline = time.monotonic() + WITHIN_S
-    while time.monotonic() < deadline:
-        found = (await read_settings(client, [change.topic])).topics.get(change.topic)
-        if found is not None and found.overrides.get(change.name) == change.after:
-            return True
-        await client.pause(PAUSE_S)
-    return False
+
+    async def shown(node_id: int) -> bool:
+        found = (await read_settings(client, [change.topic], node_id=node_id)).topics.get(change.topic)
+        return found is not None and found.overrides.get(change.name) == change.after
+
+    return await _on_every_broker(client, shown)
 
 
 async def acls_visible(client: RawClient, there: Collection[Acl], gone: Collection[Acl]) -> bool:
     """Whether the cluster came to show these ACLs, and no longer shows those that are gone."""
+
+    async def shown(node_id: int) -> bool:
+        found = (await read_acls(client, node_id)).acls
+        return found.issuperset(there) and found.isdisjoint(gone)
+
+    return await _on_every_broker(client, shown)
+
+
+async def _on_every_broker(client: RawClient, shown: Callable[[int], Awaitable[bool]]) -> bool:
+    for broker in client.brokers():
+        try:
+            if not await _comes_true(client, functools.partial(shown, broker.node_id)):
+                return False
+        except ClusterUnreachableError as away:
+            # Nobody sees anything old there; when it is back it has learnt of everything.
+            _LOG.info("broker %d of %s was not asked for what has changed: %s", broker.node_id, client.alias, away)
+    return True
+
+
+async def _comes_true(client: RawClient, condition: Callable[[], Awaitable[bool]]) -> bool:
     deadline = time.monotonic() + WITHIN_S
-    while time.monotonic() < deadline:
-        found = (await read_acls(client)).acls
-        if found.issuperset(there) and found.isdisjoint(gone):
-            return True
-        await client.pause(PAUSE_S)
-    return False
+    pause_s = FIRST_PAUSE_S
+    while not await condition():
+        if time.monotonic() > deadline:
+            return False
+        await client.pause(pause_s)
+        pause_s = min(2 * pause_s, MOST_PAUSE_S)
+    return True

@@ -110,8 +110,8 @@ def run_view(asked: argparse.Namespace, console: Console) -> int:
     found = view(topology, functools.partial(flow_access, topology), asked.timeout)
     console.result(_viewed(found), found.to_json())
     for cluster in found.clusters:
-        if cluster.error is not None:
-            console.note(f"twinlog: {cluster.error}")
+        for sentence in filter(None, (cluster.error, cluster.hidden)):
+            console.note(f"twinlog: {sentence}")
     return found.exit_code
 
 

@@ -53,6 +53,7 @@ class Deletion:
     """A twin whose source is gone."""
 
     name: str
+    topic_id: UUID
     source: str
     due_at_ms: int
     """When the grace period ends."""
@@ -149,7 +150,8 @@ def plan_deletions(
         if topic.source_cluster != rules.source_cluster:
             kept.append(name)
         else:
-            deletions.append(Deletion(name, topic.source, (topic.gone_since_ms or rules.now_ms) + rules.grace_ms))
+            due_at_ms = (topic.gone_since_ms or rules.now_ms) + rules.grace_ms
+            deletions.append(Deletion(name, topic.target_id, topic.source, due_at_ms))
     if not kept:
         return DeletionPlan(tuple(deletions))
     message = (

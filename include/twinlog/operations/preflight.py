@@ -6,19 +6,19 @@ One warning a concern and cluster, however many topics it is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
-from twinlog.cluster.refusals import named
-from twinlog.cluster.topic_settings import read_settings
+from twinlog.cluster.refusals import named, sentences
+from twinlog.cluster.topic_settings import SettingsRead, read_settings
 from twinlog.model.lanes import journal_topic, state_topic
 from twinlog.model.made import made_topic
 from twinlog.model.topology import Flow
-from twinlog.model.twin_settings import MIN_IN_SYNC
+from twinlog.model.twin_settings import MIN_IN_SYNC, TopicSettings
 
 ENOUGH_REPLICAS = 3
 ENOUGH_IN_SYNC = 2
@@ -36,6 +36,7 @@ class Concern(StrEnum):
     ONE_RACK = "one rack"
     FEW_REPLICAS = "replication factor"
     FEW_IN_SYNC = "min.insync.replicas"
+    NOT_JUDGED = "not judged"
 
 
 _WORDS = {
@@ -54,9 +55,13 @@ class PreflightWarning:
     concern: Concern
     cluster: str
     topics: tuple[str, ...]
+    said: str | None = None
+    """The sentence, where the concern alone does not make it."""
 
     @property
     def message(self) -> str:
+        if self.said is not None:
+            return self.said
         count = "1 topic has" if len(self.topics) == 1 else f"{len(self.topics):,} topics have"
         return f"cluster {self.cluster}: {count} {_WORDS[self.concern]}: {named(self.topics)}"
 
@@ -70,17 +75,39 @@ class PreflightWarning:
         }
 
 
-async def preflight(
-    source: tuple[RawClient, ClusterMetadata, Iterable[str]], target: tuple[RawClient, ClusterMetadata, Iterable[str]]
-) -> list[PreflightWarning]:
-    """Each side is a client, what its cluster said of itself, and the topics that matter there."""
+@dataclass(frozen=True)
+class PreflightSide:
+    """One cluster, as it described itself, and the topics that matter there."""
+
+    client: RawClient
+    view: ClusterMetadata
+    principal: str
+    topics: Iterable[str]
+    settings: Mapping[str, TopicSettings] = field(default_factory=dict)
+    """Of topics whose settings have been read already."""
+
+
+async def preflight(*sides: PreflightSide) -> list[PreflightWarning]:
+    """What is wrong on each side; settings that may not be read are a warning of their own."""
     warnings: list[PreflightWarning] = []
-    for client, view, wanted in (source, target):
-        topics = [view.topics[name] for name in sorted(set(wanted)) if name in view.topics]
-        settings = await read_settings(client, [topic.name for topic in topics], [MIN_IN_SYNC])
-        in_sync = {name: int(read.effective.get(MIN_IN_SYNC, "1")) for name, read in settings.topics.items()}
-        warnings += concerns(client.alias, view, topics, in_sync)
+    for side in sides:
+        topics = [side.view.topics[name] for name in sorted(set(side.topics)) if name in side.view.topics]
+        unread = [topic.name for topic in topics if topic.name not in side.settings]
+        read = await read_settings(side.client, unread, [MIN_IN_SYNC])
+        in_sync = {
+            name: int(settings.effective.get(MIN_IN_SYNC, "1"))
+            for name, settings in {**side.settings, **read.topics}.items()
+        }
+        warnings += concerns(side.client.alias, side.view, topics, in_sync)
+        warnings += _not_judged(side, read)
     return warnings
+
+
+def _not_judged(side: PreflightSide, read: SettingsRead) -> Iterator[PreflightWarning]:
+    refused = {f"topic {name}": found for name, found in read.refused.items()}
+    consequence = f"{MIN_IN_SYNC} is not judged there"
+    for said in sentences(side.client.alias, side.principal, "DESCRIBE_CONFIGS", refused, consequence):
+        yield PreflightWarning(Concern.NOT_JUDGED, side.client.alias, tuple(read.refused), said)
 
 
 def target_internal_topics(flow: Flow) -> list[str]:

@@ -23,7 +23,7 @@ from twinlog.model.sync_plan import SyncPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_topics import ReportKind
 from twinlog.operations.permission_planning import AclPlan, ClientPlan, plan_acls, plan_clients
-from twinlog.operations.preflight import preflight, target_internal_topics
+from twinlog.operations.preflight import PreflightSide, preflight, target_internal_topics
 from twinlog.operations.sync_applying import Applying
 from twinlog.operations.sync_result import SyncResult
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules, scope_of_a_run, sync_rules
@@ -68,7 +68,7 @@ async def _sync(
     dry_run: bool = False,
     approved: bool = False,
 ) -> SyncResult:
-    flow, source, target = rules.flow, sides.source, sides.target
+    flow, target = rules.flow, sides.target
     skipped = await _not_in_step(target, sides.target_view, flow)
     if skipped is not None:
         return SyncResult(flow.name, dry_run=dry_run, skipped=skipped)
@@ -84,14 +84,7 @@ async def _sync(
     clients = await plan_clients(sides, rules, memory.here) if chosen.clients else ClientPlan()
     seen = _Seen(sides, chosen, memory.here, twins, acls, clients, now_ms)
     plan = seen.plan(approved)
-    warnings = (
-        await preflight(
-            (source, sides.source_view, mirrored),
-            (target, sides.target_view, [*twins.sources, *target_internal_topics(flow)]),
-        )
-        if chosen.clients or first
-        else []
-    )
+    warnings = await preflight(*_preflight_sides(sides, rules, twins)) if chosen.clients or first else []
     failed = [*forgotten, *twins.failed, *acls.failed, *clients.failed]
     if not dry_run:
         applying = Applying(target, sides.target_view, rules, plan)
@@ -106,6 +99,15 @@ async def _sync(
         scram_users=clients.users,
         quotas=clients.quota_rows,
         preflight=tuple(warnings),
+    )
+
+
+def _preflight_sides(sides: Sides, rules: SyncRules, twins: TwinPlan) -> tuple[PreflightSide, PreflightSide]:
+    mirrored = [topic.name for topic in twins.sources.values()]
+    kept = [*twins.sources, *target_internal_topics(rules.flow)]
+    return (
+        PreflightSide(sides.source, sides.source_view, rules.source_principal, mirrored, twins.source_settings),
+        PreflightSide(sides.target, sides.target_view, rules.target_principal, kept, twins.target_settings),
     )
 
 

@@ -138,10 +138,10 @@ class Applying:
         return gone | (new & refused.keys())
 
     async def _deletions(self) -> dict[str, MadeTopic | None]:
-        names = [deletion.name for deletion in self._plan.delete]
-        refused = await delete_topics(self._target, names)
+        ids = {deletion.name: deletion.topic_id for deletion in self._plan.delete}
+        refused = await delete_topics(self._target, ids)
         self._say("DELETE", _topic_names(refused), "not deleted")
-        return dict.fromkeys((name for name in names if name not in refused), None)
+        return dict.fromkeys((name for name in ids if name not in refused), None)
 
     def _unseen(self, what: str) -> None:
         self.failed.append(

@@ -75,7 +75,7 @@ class SyncResult:
             "applied": self.applied,
             "failed": list(self.failed),
             "reports": [asdict(report) for report in self.plan.reports],
-            "waiting": [asdict(deletion) for deletion in self.plan.waiting],
+            "waiting": [{**asdict(deletion), "topic_id": str(deletion.topic_id)} for deletion in self.plan.waiting],
             "notes": list(self.notes),
             "scram_users": [asdict(user) for user in self.scram_users],
             "quotas": [asdict(quota) for quota in self.quotas],

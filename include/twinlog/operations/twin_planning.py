@@ -11,7 +11,7 @@ from twinlog.cluster.refusals import Refusal, named, sentences
 from twinlog.cluster.topic_admin import ClusterDefaults, cluster_defaults
 from twinlog.cluster.topic_settings import SettingsRead, read_settings
 from twinlog.model.made import Made
-from twinlog.model.twin_settings import SettingChange, SettingRules, WantedSettings
+from twinlog.model.twin_settings import SettingChange, SettingRules, TopicSettings, WantedSettings
 from twinlog.model.twin_topics import (
     DeletionPlan,
     DeletionRules,
@@ -52,6 +52,9 @@ class TwinPlan:
     reports: tuple[Report, ...]
     failed: tuple[str, ...]
     notes: tuple[str, ...]
+    source_settings: Mapping[str, TopicSettings]
+    target_settings: Mapping[str, TopicSettings]
+    """As far as they were read, each by the name on that side."""
 
 
 async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memory, now_ms: int) -> TwinPlan:
@@ -65,8 +68,13 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
     targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
     topics = plan_topics(sources, targets, memory.here.topics)
     compared = _compared(sources, targets, memory) if scope.every_setting else []
-    here = await read_settings(sides.source, [sources[name].name for name in (*topics.missing, *compared)])
-    there = await read_settings(sides.target, compared)
+    # Both at once: it is the brokers that take their time over thousands of topics.
+    here, there = await sides.target.gather(
+        [
+            read_settings(sides.source, [sources[name].name for name in (*topics.missing, *compared)]),
+            read_settings(sides.target, compared),
+        ]
+    )
     defaults = await cluster_defaults(sides.target, f"twinlog.{flow.source}.{flow.target}.probe.internal")
     setting_rules = SettingRules(
         rules.settings.accepts,
@@ -98,6 +106,8 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         topics.reports,
         tuple(_unread(sides, rules, here, there)),
         tuple(_left_behind(rules, create, wanted.values())),
+        here.topics,
+        there.topics,
     )
 
 

@@ -9,13 +9,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.refusals import principal_of, refusal_named, sentences
 from twinlog.cluster.secrets import mask
 from twinlog.errors import TwinlogError
+from twinlog.intake.extensions import naming_of
+from twinlog.model.naming import HEARTBEATS
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.upstream import Upstream, remote_topics, upstream_clusters
 from twinlog.operations.asking import ask_all
 
 AccessFor = Callable[[Flow, str], ClusterAccess]
+
+_NOT_THERE = "UnknownTopicOrPartitionError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,10 @@ class ClusterView:
     cluster: str
     upstream: tuple[Upstream, ...] = ()
     remote_topics: tuple[str, ...] = ()
+    hidden: str | None = None
+    """Which heartbeats we may not see, in a sentence: their clusters may be missing from `upstream`."""
     error: str | None = None
+    """Why the cluster told nothing, in a sentence."""
     exit_code: int = 0
 
 
@@ -46,6 +54,14 @@ class View:
         return {"clusters": rows}
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a cluster answered."""
+
+    topics: tuple[str, ...]
+    hidden: str | None
+
+
 def view(topology: Topology, accesses: AccessFor, timeout_s: float) -> View:
     """Ask every cluster for its topics, all at once, and read their names."""
     used: dict[str, tuple[Flow, str]] = {}
@@ -53,7 +69,7 @@ def view(topology: Topology, accesses: AccessFor, timeout_s: float) -> View:
         used.setdefault(flow.source, (flow, "source"))
         used.setdefault(flow.target, (flow, "target"))
     questions = {
-        alias: functools.partial(_topics, functools.partial(accesses, flow, side), timeout_s)
+        alias: functools.partial(_ask, functools.partial(accesses, flow, side), _heartbeats(topology, alias), timeout_s)
         for alias, (flow, side) in used.items()
     }
     answers = ask_all(questions, timeout_s, lambda alias: f"cluster {alias}")
@@ -62,17 +78,42 @@ def view(topology: Topology, accesses: AccessFor, timeout_s: float) -> View:
     return View(tuple(_described(alias, answers[alias], aliases, separators[alias]) for alias in used))
 
 
-def _topics(access: Callable[[], ClusterAccess], timeout_s: float) -> list[str]:
+def _heartbeats(topology: Topology, cluster: str) -> list[str]:
+    """The heartbeats that flows bring to a cluster, as they are called there."""
+    return [naming_of(flow).target_name(HEARTBEATS) for flow in topology.flows.values() if flow.target == cluster]
+
+
+def _ask(access: Callable[[], ClusterAccess], heartbeats: list[str], timeout_s: float) -> _Told:
     deadline = time.monotonic() + timeout_s
-    with access().raw(timeout_s) as client:
-        return list(client.run(client.metadata(timeout_s=max(0.0, deadline - time.monotonic()))).topics)
+    reached = access()
+    with reached.raw(timeout_s) as client:
+        topics = tuple(client.run(client.metadata(timeout_s=_left_s(deadline))).topics)
+        unlisted = sorted(set(heartbeats) - set(topics))
+        if not unlisted:
+            return _Told(topics, None)
+        # A topic that we may not see is missing from the list of all; asked by name it is told apart.
+        named = client.run(client.metadata(unlisted, timeout_s=_left_s(deadline))).topics
+    refused = {
+        f"topic {topic.name}": refusal_named(topic.error)
+        for topic in named.values()
+        if topic.error is not None and topic.error != _NOT_THERE
+    }
+    consequence = "clusters that reach it may be missing here"
+    said = sentences(reached.alias, principal_of(reached.settings), "DESCRIBE", refused, consequence)
+    return _Told(topics, next(said, None))
 
 
-def _described(alias: str, found: list[str] | TwinlogError, aliases: frozenset[str], separator: str) -> ClusterView:
+def _left_s(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
+
+
+def _described(alias: str, found: _Told | TwinlogError, aliases: frozenset[str], separator: str) -> ClusterView:
     if isinstance(found, TwinlogError):
         return ClusterView(alias, error=mask(str(found)), exit_code=found.exit_code)
     return ClusterView(
         alias,
-        tuple(upstream_clusters(found, aliases, separator)),
-        tuple(sorted(remote_topics(found, aliases, separator))),
+        tuple(upstream_clusters(found.topics, aliases, separator)),
+        tuple(sorted(remote_topics(found.topics, aliases, separator))),
+        found.hidden,
+        exit_code=0 if found.hidden is None else 1,
     )

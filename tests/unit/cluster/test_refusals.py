@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.cluster.refusals import portions, principal_of, refusal, sentences
+from twinlog.cluster.refusals import demand, portions, principal_of, refusal, sentences
+from twinlog.errors import ClusterError, NotAuthorizedError
 
 DENIED, INVALID = refusal(29, "said by the broker"), refusal(40, "segment.bytes is too small")
 
@@ -31,6 +33,17 @@ def test_each_other_reason_is_said() -> None:
         "cluster lon: CREATE on topic a was refused with InvalidConfiguration (segment.bytes is too small), so no"
     )
     assert "User:mirror is not allowed" in said[1]
+
+
+def test_what_is_demanded_is_raised_where_it_was_refused() -> None:
+    assert DENIED is not None
+    assert INVALID is not None
+    demand("lon", "User:mirror", "WRITE", {}, "nothing is written")
+    with pytest.raises(NotAuthorizedError, match="User:mirror is not allowed WRITE on topic a, so nothing is written"):
+        demand("lon", "User:mirror", "WRITE", {"topic a": DENIED}, "nothing is written")
+    with pytest.raises(ClusterError, match=r"segment\.bytes is too small") as refused:
+        demand("lon", "User:mirror", "WRITE", {"topic a": INVALID}, "nothing is written")
+    assert not isinstance(refused.value, NotAuthorizedError)
 
 
 def test_who_we_are() -> None:

@@ -25,8 +25,8 @@ PLAN = SyncPlan(
     settings=(SettingChange("nyc.orders", "flush.ms", "5", None),),
     add_acls=(Acl("topic", "nyc.", Pattern.PREFIXED, "User:alice", "*", "READ", "ALLOW"),),
     quotas=(QuotaChange(Quota((("user", None),), "producer_byte_rate"), None, 1024.0),),
-    delete=(Deletion("nyc.old", "old", 0),),
-    waiting=(Deletion("nyc.gone", "gone", 0),),
+    delete=(Deletion("nyc.old", UUID(int=2), "old", 0),),
+    waiting=(Deletion("nyc.gone", UUID(int=3), "gone", 0),),
 )
 
 

@@ -60,8 +60,8 @@ def test_a_twin_waits_for_its_grace_period_from_when_its_source_was_first_found_
     new = plan_deletions(["orders"], targets, made(), RULES)
     known = plan_deletions(["orders"], targets, made(gone_since_ms=400_000), RULES)
 
-    assert new.deletions == (Deletion("nyc.orders", "orders", 1_005_000),)
-    assert known.deletions == (Deletion("nyc.orders", "orders", 405_000),)
+    assert new.deletions == (Deletion("nyc.orders", THERE, "orders", 1_005_000),)
+    assert known.deletions == (Deletion("nyc.orders", THERE, "orders", 405_000),)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
-"""confluent-kafka's AdminClient for one cluster, quiet on standard error and with errors in our words."""
+"""confluent-kafka's AdminClient for a cluster as Twinlog reaches it, quiet on standard error, errors in our words."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -10,11 +9,17 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
+from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.failures import Failures
 from twinlog.cluster.secrets import mask
 from twinlog.errors import ConfigurationError
 
 _HEARD_AT_MOST = 100
+
+
+def admin_of(access: ClusterAccess) -> Admin:
+    """A client with the settings that Twinlog's own clients of librdkafka get. It connects when it is first used."""
+    return Admin(access.alias, *access._librdkafka())
 
 
 class Admin(AdminClient):
@@ -32,7 +37,7 @@ class Admin(AdminClient):
         if token is not None:
             callbacks["oauth_cb"] = token
         try:
-            super().__init__({**config, **callbacks}, logger=_logger())
+            super().__init__({**config, "log_level": 0, **callbacks})
         except confluent_kafka.KafkaException as error:
             reason = mask(error.args[0].str())
             raise ConfigurationError(f"cluster {alias}: librdkafka does not take these settings: {reason}") from None
@@ -51,19 +56,3 @@ class Admin(AdminClient):
         # Bounded: a client that is kept open hears the same of a dead broker again and again.
         if len(self._heard) < _HEARD_AT_MOST:
             self._heard.append(error)
-
-
-class _MaskingFilter(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg = mask(record.getMessage())
-        record.args = ()
-        return True
-
-
-def _logger() -> logging.Logger:
-    """Where librdkafka's lines go instead of standard error: shown by whoever configures logging."""
-    logger = logging.getLogger("twinlog.librdkafka")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-        logger.addFilter(_MaskingFilter())
-    return logger

@@ -1,0 +1,239 @@
+"""A mirror that is not allowed everything: who lacks which operation on what is said in one sentence, and the rest of
+the flow goes on."""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from pathlib import Path
+
+import pytest
+
+from local.kafka import KafkaClusters
+from support.guarded import MIRROR, allow_copying, as_mirror, internal_topics
+from support.mirroring import Twins, producer, twins
+from support.syncing import Hand, both_ways, rows, sync
+from twinlog.cluster.access import flow_access
+from twinlog.errors import NotAuthorizedError
+from twinlog.operations.preflight import Concern
+from twinlog.operations.status import status
+from twinlog.operations.view import view
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"orders-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def flow(guarded: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+    """As the brokers' own user, who is allowed everything."""
+    return twins(guarded["nyc"].bootstrap_servers, guarded["lon"].bootstrap_servers, tmp_path, (f"{topic}.*",))
+
+
+@pytest.fixture
+def limited(flow: Twins, guarded: KafkaClusters) -> Twins:
+    """As the mirror, which is allowed only what a test gives it."""
+    return as_mirror(flow, guarded)
+
+
+@pytest.fixture
+def nyc(flow: Twins, topic: str) -> Hand:
+    hand = Hand(flow.source_servers)
+    hand.create(topic)
+    return hand
+
+
+@pytest.fixture
+def lon(flow: Twins) -> Hand:
+    return Hand(flow.target_servers)
+
+
+def write(servers: str, topic: str, value: str) -> None:
+    writer = producer(servers)
+    writer.produce(topic, value)
+    assert writer.flush(30) == 0
+
+
+def test_topics_whose_settings_may_not_be_read_are_named(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    closed = f"{topic}-closed"
+    nyc.create(closed)
+    for name, operations in ((topic, ("DESCRIBE", "DESCRIBE_CONFIGS")), (closed, ("DESCRIBE",))):
+        for operation in operations:
+            nyc.allow(MIRROR, operation, name)
+    for operation in ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"):
+        lon.allow(MIRROR, operation, f"{flow.flow.source}.", pattern="PREFIXED")
+
+    found = sync(limited)
+
+    source, target, made = flow.flow.source, flow.flow.target, f"{internal_topics(flow)}made.internal"
+    assert found.exit_code == 1
+    assert flow.twin(topic) in lon.topics()
+    assert flow.twin(closed) not in lon.topics()
+    assert found.failed == (
+        f"cluster {source}: User:{MIRROR} is not allowed DESCRIBE_CONFIGS on topic {closed}, so the settings are not "
+        "compared and a twin that is missing is not created",
+        f"cluster {source}: User:{MIRROR} is not allowed DESCRIBE on the cluster, so ACLs are not compared",
+        f"cluster {target}: User:{MIRROR} is not allowed CREATE on topic {made}, so no ACL or quota is "
+        "changed, and no topic will ever be deleted",
+    )
+
+
+def test_settings_that_may_not_be_changed_are_named(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    sync(flow)
+    nyc.set(topic, retention_ms="5000")
+    nyc.grow(topic, 2)
+    allow_copying(flow, topic, nyc, lon)
+
+    found = sync(limited.with_settings(sync_topic_acls_enabled=False))
+
+    twin, target = flow.twin(topic), flow.flow.target
+    assert found.failed == (
+        f"cluster {target}: User:{MIRROR} is not allowed ALTER on topic {twin}, so partitions were not added",
+        f"cluster {target}: User:{MIRROR} is not allowed ALTER_CONFIGS on topic {twin}, so settings were not changed",
+    )
+
+
+def test_acls_that_may_be_read_but_not_added_are_named(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    allow_copying(flow, topic, nyc, lon)
+    nyc.allow("alice", "READ", topic)
+    for hand in (nyc, lon):
+        hand.allow(MIRROR, "DESCRIBE", "kafka-cluster", kind="BROKER")
+
+    found = sync(limited)
+    for hand in (nyc, lon):
+        hand.revoke(MIRROR, "DESCRIBE", "kafka-cluster", kind="BROKER")
+
+    (sentence,) = found.failed
+    assert sentence.startswith(f"cluster {flow.flow.target}: User:{MIRROR} is not allowed ALTER on the cluster, so ")
+    assert sentence.endswith("ACLs were not added")
+    assert flow.twin(topic) in lon.topics()
+
+
+def test_a_twin_that_may_not_be_deleted_is_named(flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
+    sync(flow)
+    nyc.delete(topic)
+    new = f"{topic}-new"
+    nyc.create(new)
+    allow_copying(flow, new, nyc, lon)
+    nyc.allow(MIRROR, "DESCRIBE", topic)
+
+    found = sync(limited.with_settings(sync_topic_acls_enabled=False, sync_topic_deletes=True), approved=True)
+
+    twin = flow.twin(topic)
+    assert found.failed == (
+        f"cluster {flow.flow.target}: User:{MIRROR} is not allowed DELETE on topic {twin}, so not deleted",
+    )
+    assert {twin, flow.twin(new)} <= lon.topics()
+
+
+def test_a_topic_that_the_mirror_may_no_longer_see_is_not_taken_for_deleted(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    sync(flow)
+    for operation in ("READ", "DESCRIBE"):
+        lon.allow(MIRROR, operation, internal_topics(flow), pattern="PREFIXED")
+        lon.allow(MIRROR, operation, flow.flow.source, pattern="PREFIXED")
+    lon.allow(MIRROR, "DELETE", flow.flow.source, pattern="PREFIXED")
+    following = limited.with_settings(sync_topic_acls_enabled=False, sync_topic_deletes=True)
+
+    assert rows(sync(following, dry_run=True, approved=True)) == []
+
+
+def test_quotas_and_users_that_may_not_be_listed_are_named(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    allow_copying(flow, topic, nyc, lon)
+    missing = [
+        f"cluster {alias}: User:{MIRROR} is not allowed {operation} on the cluster, so {what} are not listed"
+        for operation, what in (("DESCRIBE_CONFIGS", "quotas"), ("DESCRIBE", "SCRAM users"))
+        for alias in (flow.flow.source, flow.flow.target)
+    ]
+
+    listed = sync(limited)
+    copied = sync(limited.with_settings(sync_topic_acls_mode="full"))
+
+    # Only where they are to be copied does their absence leave something undone.
+    assert list(listed.notes) == missing
+    assert list(copied.failed[-4:]) == missing
+    assert flow.twin(topic) in lon.topics()
+
+
+def test_preflight_names_what_it_may_not_judge(flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
+    flow.mirror()
+    allow_copying(flow, topic, nyc, lon)
+    journal = f"{internal_topics(flow)}journal.internal"
+    lon.allow(MIRROR, "DESCRIBE_CONFIGS", journal, permission="DENY")
+
+    found = sync(limited).preflight
+    (told,) = status(limited.topology, functools.partial(flow_access, limited.topology)).flows
+
+    sentence = (
+        f"cluster {flow.flow.target}: User:{MIRROR} is not allowed DESCRIBE_CONFIGS on topic {journal}, so "
+        "min.insync.replicas is not judged there"
+    )
+    for warnings in (found, told.preflight):
+        assert [warning.message for warning in warnings if warning.concern is Concern.NOT_JUDGED] == [sentence]
+        assert flow.twin(topic) in next(
+            warning.topics
+            for warning in warnings
+            if (warning.cluster, warning.concern) == (flow.flow.target, Concern.FEW_IN_SYNC)
+        )
+
+
+def test_the_view_names_heartbeats_that_may_not_be_seen(flow: Twins, limited: Twins, nyc: Hand, lon: Hand) -> None:
+    source, target = flow.flow.source, flow.flow.target
+    hidden, shown = f"{source}.heartbeats", f"{source}.orders"
+    for name in (hidden, shown):
+        lon.create(name)
+    lon.allow(MIRROR, "DESCRIBE", shown)
+
+    found = view(limited.topology, functools.partial(flow_access, limited.topology), 15.0)
+    lon.allow(MIRROR, "DESCRIBE", hidden)
+    whole = view(limited.topology, functools.partial(flow_access, limited.topology), 15.0)
+
+    _, there = found.clusters
+    assert (found.exit_code, whole.exit_code) == (1, 0)
+    assert there.hidden == (
+        f"cluster {target}: User:{MIRROR} is not allowed DESCRIBE on topic {hidden}, so clusters that reach it may be "
+        "missing here"
+    )
+    assert (there.upstream, there.remote_topics) == ((), (shown,))
+    assert [upstream.cluster for upstream in whole.clusters[1].upstream] == [source]
+
+
+def test_a_run_goes_on_beside_a_permission_that_is_missing(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    write(flow.source_servers, topic, "copied all the same")
+    allow_copying(flow, topic, nyc, lon)
+
+    result = limited.mirror()
+
+    assert result.recorded.records == 1
+    assert any(f"User:{MIRROR} is not allowed DESCRIBE on the cluster" in warning for warning in result.warnings)
+
+
+def test_nothing_is_sent_back_where_the_other_journal_may_not_be_seen(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
+) -> None:
+    there, back = both_ways(flow.with_settings(naming="identity"))
+    write(there.source_servers, topic, "from nyc")
+    there.mirror()
+    allow_copying(back, topic, lon, nyc)
+
+    with pytest.raises(NotAuthorizedError) as refused:
+        as_mirror(back, guarded).mirror()
+
+    assert str(refused.value) == (
+        f"cluster {back.flow.source}: User:{MIRROR} is not allowed DESCRIBE on topic "
+        f"{internal_topics(there)}journal.internal, so {back.flow.name} copies nothing: it could send back what "
+        f"{there.flow.name} brought"
+    )
+    assert [record.value for record in there.read_source(topic)[0]] == [b"from nyc"]
