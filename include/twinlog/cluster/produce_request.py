@@ -30,6 +30,7 @@ _HEADER = struct.Struct(">hhih")
 _ACKS_AND_TIMEOUT = struct.Struct(">hi")
 _INDEX = struct.Struct(">i")
 _NO_TAGS = b"\0"
+_NO_TEXT = b"\0"
 
 
 class ProduceBatches:
@@ -38,7 +39,8 @@ class ProduceBatches:
     name = ProduceRequest.name
     API_VERSION = VERSION
 
-    def __init__(self, transactional_id: str, timeout_ms: int, batches: Mapping[TopicPartition, Pieces]) -> None:
+    def __init__(self, transactional_id: str | None, timeout_ms: int, batches: Mapping[TopicPartition, Pieces]) -> None:
+        """With no transactional id the batches belong to no transaction."""
         self._parts = list(_body(transactional_id, timeout_ms, batches))
         self.header: RequestHeader | None = None
 
@@ -64,10 +66,10 @@ class ProduceBatches:
 
 
 def _body(
-    transactional_id: str, timeout_ms: int, batches: Mapping[TopicPartition, Pieces]
+    transactional_id: str | None, timeout_ms: int, batches: Mapping[TopicPartition, Pieces]
 ) -> Iterable[bytes | memoryview]:
     topics = [(topic, list(members)) for topic, members in groupby(sorted(batches), key=lambda each: each.topic)]
-    yield _text(transactional_id)
+    yield _NO_TEXT if transactional_id is None else _text(transactional_id)
     yield _ACKS_AND_TIMEOUT.pack(ALL_IN_SYNC, timeout_ms)
     yield _length(len(topics))
     for topic, members in topics:

@@ -44,13 +44,29 @@ class Prefixed:
 
 @dataclass(frozen=True)
 class Identity:
-    """The same name on both sides; a name tells nothing of where its records were produced."""
+    """The same name on both sides; a name tells nothing of where its records were produced.
+
+    Only `heartbeats` gets a prefix, as in MirrorMaker 2: it is by that name that its tools know a cluster's sources,
+    and both clusters have heartbeats of their own.
+    """
+
+    heartbeats_prefix: str = ""
 
     def target_name(self, topic: str) -> str:
-        return topic
+        return self.heartbeats_prefix + topic if self._is_heartbeats(topic) else topic
 
     def source_name(self, remote_topic: str) -> str | None:
-        return remote_topic
+        if not self._is_heartbeats(remote_topic):
+            return remote_topic
+        if not remote_topic.startswith(self.heartbeats_prefix):
+            return None
+        return remote_topic.removeprefix(self.heartbeats_prefix)
+
+    def _is_heartbeats(self, topic: str) -> bool:
+        # With any number of prefixes, or two topics could come to share a name.
+        while self.heartbeats_prefix and topic.startswith(self.heartbeats_prefix):
+            topic = topic.removeprefix(self.heartbeats_prefix)
+        return topic == HEARTBEATS
 
 
 @dataclass(frozen=True)
@@ -74,7 +90,7 @@ def policy_of(flow: Flow) -> NamingPolicy:
     if flow.naming == "prefixed":
         return Prefixed(flow.source + flow.replication_policy_separator)
     if flow.naming == "identity":
-        return Identity()
+        return Identity(flow.source + flow.replication_policy_separator)
     if flow.naming_format is None:
         raise TopologyError(f"flow {flow.name}: naming custom needs a naming.format where it has no naming.policy")
     filled = flow.naming_format.replace("${source}", flow.source).replace("${target}", flow.target)

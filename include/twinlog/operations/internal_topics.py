@@ -1,4 +1,5 @@
-"""The topics that a flow keeps for itself on its target: journal, state, and what it has made there.
+"""The topics that a flow keeps for itself: journal, state and what it has made on its target, and the topics by which
+it shows tools made for MirrorMaker 2 that it lives.
 
 Creating them is repeatable, and only what is missing is created.
 """
@@ -9,14 +10,14 @@ from collections.abc import Mapping
 
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
-from twinlog.cluster.refusals import Refusal, sentences
+from twinlog.cluster.refusals import Refusal, demand
 from twinlog.cluster.topic_admin import TopicToCreate, create_topics, grow_topics
 from twinlog.cluster.visibility import topics_visible
-from twinlog.errors import ClusterError, NotAuthorizedError
 from twinlog.model.lanes import journal_topic, state_topic
 from twinlog.model.made import made_topic
 from twinlog.model.topology import Flow
 
+CANT_RUN = "the flow can't run"
 JOURNAL_SETTINGS = {
     "cleanup.policy": "compact",
     "compression.type": "producer",
@@ -43,11 +44,25 @@ async def create_internal_topics(
         _small(made_topic(flow.source, flow.target), factor),
     ]
     created = await create_topics(client, [topic for topic in wanted if topic.name not in view.topics])
-    _demand(client.alias, principal, "CREATE", created.refused)
+    demand(client.alias, principal, "CREATE", _by_topic(created.refused), CANT_RUN)
     await topics_visible(client, {topic.name: topic.partitions for topic in wanted if topic.name in created.ids})
     known = view.topics.get(journal)
     if known is not None and 0 < len(known.partitions) < lanes:
-        _demand(client.alias, principal, "ALTER", await grow_topics(client, {journal: lanes}))
+        refused = await grow_topics(client, {journal: lanes})
+        demand(client.alias, principal, "ALTER", _by_topic(refused), CANT_RUN)
+
+
+async def create_small_topic(client: RawClient, principal: str, name: str, replicas: int, consequence: str) -> None:
+    """A compacted topic of one partition, of so many replicas or as many as there are brokers.
+
+    One that is there stays as it is, whoever made it; `consequence` ends the sentence of a refusal.
+    """
+    view = await client.metadata([name])
+    if view.topics[name].error is None:
+        return
+    created = await create_topics(client, [_small(name, min(replicas, len(view.brokers)))])
+    demand(client.alias, principal, "CREATE", _by_topic(created.refused), consequence)
+    await topics_visible(client, {name: 1})
 
 
 async def create_made_topic(client: RawClient, flow: Flow, view: ClusterMetadata) -> Mapping[str, Refusal]:
@@ -61,12 +76,8 @@ async def create_made_topic(client: RawClient, flow: Flow, view: ClusterMetadata
     return refused
 
 
-def _demand(alias: str, principal: str, operation: str, refused: Mapping[str, Refusal]) -> None:
-    if not refused:
-        return
-    resources = {f"topic {name}": found for name, found in refused.items()}
-    message = "; ".join(sentences(alias, principal, operation, resources, "the flow can't run"))
-    raise NotAuthorizedError(message) if any(one.not_allowed for one in refused.values()) else ClusterError(message)
+def _by_topic(refused: Mapping[str, Refusal]) -> dict[str, Refusal]:
+    return {f"topic {name}": found for name, found in refused.items()}
 
 
 def _small(name: str, factor: int) -> TopicToCreate:

@@ -12,7 +12,7 @@ partitions = st.builds(TopicPartition, st.sampled_from(["orders", "a" * 200, "zÃ
 batches = st.dictionaries(partitions, st.lists(st.binary(max_size=300), max_size=3), max_size=6)
 
 
-def of_the_library(transactional_id: str, written: dict[TopicPartition, list[bytes]]) -> bytes:
+def of_the_library(transactional_id: str | None, written: dict[TopicPartition, list[bytes]]) -> bytes:
     data = ProduceRequest.TopicProduceData
     topics = sorted({partition.topic for partition in written})
     request = ProduceRequest(
@@ -39,12 +39,14 @@ def of_the_library(transactional_id: str, written: dict[TopicPartition, list[byt
     return bytes(request.encode(framed=True, header=True))
 
 
-@given(batches)
-def test_the_bytes_are_those_that_the_library_would_send(written: dict[TopicPartition, list[bytes]]) -> None:
-    request = ProduceBatches("twinlog.nyc->lon.3", 60_000, written)
+@given(st.sampled_from(["twinlog.nyc->lon.3", None]), batches)
+def test_the_bytes_are_those_that_the_library_would_send(
+    transactional_id: str | None, written: dict[TopicPartition, list[bytes]]
+) -> None:
+    request = ProduceBatches(transactional_id, 60_000, written)
     request.with_header(correlation_id=7, client_id="twinlog")
 
-    assert request.encode(framed=True, header=True) == of_the_library("twinlog.nyc->lon.3", written)
+    assert request.encode(framed=True, header=True) == of_the_library(transactional_id, written)
 
 
 def test_a_request_without_a_header_is_not_sent() -> None:

@@ -11,7 +11,9 @@ from twinlog.model import naming
 from twinlog.model.flow import Flow
 
 ALIASES = frozenset({"nyc", "lon", "ber"})
-topics = st.from_regex(r"[A-Za-z0-9._-]{1,40}", fullmatch=True)
+topics = st.from_regex(r"[A-Za-z0-9._-]{1,40}", fullmatch=True) | st.sampled_from(
+    ["heartbeats", "nyc.heartbeats", "nyc.nyc.heartbeats", "ber_heartbeats"]
+)
 flows = st.builds(
     Flow,
     st.sampled_from(["nyc", "lon"]),
@@ -96,6 +98,13 @@ def test_names_of_internal_topics() -> None:
     assert naming.checkpoints_topic(flow) == "nyc.checkpoints.internal"
     there = Flow("nyc", "lon", offset_syncs_topic_location="target", replication_policy_separator="_")
     assert naming.offset_syncs_topic(there) == "mm2-offset-syncs_nyc_internal"
+
+
+def test_heartbeats_tell_where_they_came_from_even_where_names_are_kept() -> None:
+    policy = naming.policy_of(Flow("nyc", "lon", naming="identity"))
+    assert policy.target_name("heartbeats") == "nyc.heartbeats"
+    assert policy.target_name("device.heartbeats") == "device.heartbeats"
+    assert policy.source_name("heartbeats") is None, "the target's own"
 
 
 def test_heartbeats_are_recognised_through_hops() -> None:

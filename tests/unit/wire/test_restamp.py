@@ -9,7 +9,7 @@ from kafka.record.default_records import DefaultRecordBatch
 
 from support.record_bytes import CODECS, Row, kafka_python_records, make_batch, rows
 from support.selecting import selecting
-from twinlog.wire.restamp import next_sequence, restamp
+from twinlog.wire.restamp import next_sequence, restamp, stamp_plain
 
 _FOREIGN_BITS = [0x00, 0x10, 0x40, 0x50]  # transactional, delete horizon
 
@@ -56,3 +56,11 @@ def test_sequences_begin_again_after_the_largest(base: int, count: int, after: i
     assert next_sequence(base, count) == after
     made = DefaultRecordBatch(make_batch([Row()]))
     assert made._increment_sequence(base, count) == after
+
+
+def test_outside_a_transaction_a_batch_is_from_no_producer() -> None:
+    source = make_batch([Row(key=b"k", value=b"v")], 900, CODECS[0], attributes=0x10, producer_id=11)
+    (batch,) = selecting(source, 900).batches
+    copy = DefaultRecordBatch(b"".join(stamp_plain(batch)))
+    assert copy.validate_crc()
+    assert (copy.producer_id, copy.producer_epoch, copy.base_sequence, copy.attributes) == (-1, -1, -1, 0)
