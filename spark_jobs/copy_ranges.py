@@ -2,8 +2,9 @@
 
     spark-submit spark_jobs/copy_ranges.py --topology topology.yaml --flow 'nyc->lon' --tasks 8
 
-Secrets come from where the topology says (the driver's environment or files), never from the arguments. Prints the
-result as one JSON object; ends with 1 where something could not be copied.
+Secrets come from where the topology says (the driver's environment or files), never from the arguments. Standard error
+says how far the run has come, standard output the result as one JSON object on a line: the last one where spark-submit,
+in client mode, brings both on its own standard output. Ends with 1 where something could not be copied.
 """
 
 from __future__ import annotations
@@ -16,22 +17,20 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from twinlog.cluster.access import flow_access
-from twinlog.intake.topology_file import load
-from twinlog.ledger.store import Ledger
+from twinlog.commands.console import Console
+from twinlog.commands.flow_context import FlowContext
+from twinlog.commands.progress_display import show_on
 from twinlog.operations.copy_on_spark import copy_on_spark
-from twinlog.operations.mirror import Ends, Limits, Mirror
+from twinlog.operations.mirror import Limits, Mirror
 from twinlog.operations.mirror_result import MirrorResult
 
 
-def run(spark: SparkSession, arguments: argparse.Namespace) -> MirrorResult:
+def run(spark: SparkSession, arguments: argparse.Namespace, console: Console) -> MirrorResult:
     """One run, as the arguments say."""
-    topology = load(arguments.topology)
-    flow = topology.flow(arguments.flow)
-    access = functools.partial(flow_access, topology, flow)
-    ends = Ends(access("source"), access("target"), access("source", "consumer"), access("target", "producer"))
-    ledger = Ledger(topology.ledger_for(flow), flow.source, flow.target)
-    return Mirror(topology, flow, ends, ledger).run(
+    context = FlowContext(arguments)
+    flow = context.flow
+    mirror = Mirror(context.topology, flow, context.ends(), context.ledger(), show=show_on(console))
+    return mirror.run(
         functools.partial(copy_on_spark, spark),
         tasks=min(arguments.tasks or flow.lanes, flow.lanes),
         limits=Limits(arguments.max_bytes, arguments.max_seconds),
@@ -52,13 +51,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     arguments = parser().parse_args()
+    console = Console()
     spark = SparkSession.builder.appName(f"twinlog {arguments.flow}").getOrCreate()
     try:
-        result = run(spark, arguments)
+        result = run(spark, arguments, console)
     finally:
         spark.stop()
-    json.dump(result.to_json(), sys.stdout)
-    sys.stdout.write("\n")
+    console.out(json.dumps(result.to_json()))
     return 1 if result.failures else 0
 
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from local.kafka import KafkaClusters, KafkaSpec, start
+from local.kafka import KafkaCluster
 from support.ledger_check import check_twins, flow_positions
-from support.mirroring import Twins, create_topic, producer, twins
+from support.mirroring import create_topic, producer, twins
 from support.waiting import await_condition
 from twinlog.cluster.copier import Outcome
-from twinlog.operations.lease import flow_store
 
 PARTITIONS = 6
 RECORDS = 12_000
@@ -24,18 +20,11 @@ SLOW_MB_S = 0.1
 """So slow that the run outlasts the restarts; it is let go once the brokers are back."""
 
 
-@pytest.fixture(scope="module")
-def trios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClusters]:
-    specs = [KafkaSpec(name, brokers=3, heap_mb=256) for name in ("from", "to")]
-    with start(specs, tmp_path_factory.mktemp("trios")) as clusters:
-        yield clusters
-
-
-def test_a_broker_of_each_side_is_killed_and_restarted(trios: KafkaClusters, tmp_path: Path) -> None:
+def test_a_broker_of_each_side_is_killed_and_restarted(three: KafkaCluster, trio: KafkaCluster, tmp_path: Path) -> None:
     topic = f"restarts-{uuid.uuid4().hex[:8]}"
     flow = twins(
-        trios["from"].bootstrap_servers,
-        trios["to"].bootstrap_servers,
+        three.bootstrap_servers,
+        trio.bootstrap_servers,
         tmp_path,
         (topic,),
         replication_factor=3,
@@ -50,22 +39,17 @@ def test_a_broker_of_each_side_is_killed_and_restarted(trios: KafkaClusters, tmp
         writer.poll(0)
     assert writer.flush(60) == 0
 
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(3) as pool:
         running = pool.submit(flow.mirror)
         await_condition(lambda: bool(flow_positions(flow)), "the run to commit something", 60)
-        for cluster in trios.values():
+        for cluster in (three, trio):
             cluster.kill_broker(1)
-        for cluster in trios.values():
-            cluster.restart_broker(1)
+        for restarted in [pool.submit(cluster.restart_broker, 1) for cluster in (three, trio)]:
+            restarted.result()
         assert not running.done(), "the run was over before the brokers were back"
-        _let_go(flow)
+        flow.change_record(lambda found: replace(found, throttle_bytes_per_s=0))
         result = running.result(timeout=240)
 
     assert {report.outcome for report in result.lanes} == {Outcome.DONE}
     assert not result.failures
     assert check_twins(flow, topic) == result.recorded.records == RECORDS
-
-
-def _let_go(flow: Twins) -> None:
-    with flow.ends().target.raw() as target:
-        target.run(flow_store(flow.flow, target).change(lambda found: replace(found, throttle_bytes_per_s=0)))

@@ -1,6 +1,7 @@
 """Brokers forget committed offsets. A partition that was idle for that long is not copied again.
 
-One cluster of its own remembers offsets for a minute, the least that Kafka lets one set.
+An offset may be committed with a time of its own after which it is forgotten; with that the week that brokers remember
+for passes in seconds. The long test leaves it to a cluster that remembers for a minute, the least that can be set.
 """
 
 from __future__ import annotations
@@ -8,24 +9,36 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
+from kafka.protocol.consumer import OffsetCommitRequest
+from kafka.protocol.metadata import CoordinatorType
 
 from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.feeding import Feeder
 from support.ledger_check import await_settled, check_twins, flow_positions
 from support.mirroring import Twins, twins
 from support.waiting import await_condition
+from twinlog.cluster.raw import RawClient
+from twinlog.model.lanes import position_group
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.positions import Position
 
 PARTITIONS = 3
 RETENTION_S = 60.0
 RUN_EVERY_S = 10.0
+SOON_S = 5.0
 
 FORGETFUL = {
     "offsets.retention.minutes": "1",
     "offsets.retention.check.interval.ms": "1000",
 }
+
+WITH_A_TIME_OF_ITS_OWN = 4
+"""The last version of OffsetCommit that says how long to remember."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +47,26 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster
         yield clusters["forgetful"]
 
 
-def test_positions_are_renewed_in_time_and_recovered_when_they_are_gone(
+def test_positions_that_are_renewed_stay_and_those_that_are_gone_are_recovered(
+    kafka_pair: KafkaClusters, tmp_path: Path
+) -> None:
+    kept, idle = (_copied(kafka_pair, kafka_pair["lon"], tmp_path / name) for name in ("kept", "idle"))
+    # The renewed ones are due first, so that they would be gone when the others are.
+    _forget_in(kept.flow, SOON_S)
+    _forget_in(idle.flow, SOON_S + 3)
+    # As when the last renewal was long ago.
+    kept.flow.change_record(lambda record: replace(record, renewed_at_ms=0))
+    assert kept.flow.mirror().recorded.records == 0
+
+    await_condition(lambda: not flow_positions(idle.flow), "the positions to be forgotten")
+
+    assert len(flow_positions(kept.flow)) == PARTITIONS
+    check_twins(kept.flow, kept.topic)
+    _go_on(idle)
+
+
+@pytest.mark.long
+def test_runs_with_nothing_to_copy_renew_positions_within_the_brokers_own_time(
     kafka_pair: KafkaClusters, forgetful: KafkaCluster, tmp_path: Path
 ) -> None:
     kept, idle = (_copied(kafka_pair, forgetful, tmp_path / name) for name in ("kept", "idle"))
@@ -53,15 +85,7 @@ def test_positions_are_renewed_in_time_and_recovered_when_they_are_gone(
     assert time.monotonic() - began > RETENTION_S / 2
     assert len(flow_positions(kept.flow)) == PARTITIONS
     check_twins(kept.flow, kept.topic)
-
-    idle.feeder.feed(6, 100)
-    await_settled(idle.flow.source_servers, idle.topic)
-    before = idle.copied
-    result = idle.flow.mirror()
-
-    assert not result.failures
-    assert len(flow_positions(idle.flow)) == PARTITIONS
-    assert check_twins(idle.flow, idle.topic) == before + result.recorded.records
+    _go_on(idle)
 
 
 class _Copied:
@@ -79,3 +103,51 @@ class _Copied:
 def _copied(source: KafkaClusters, target: KafkaCluster, folder: Path) -> _Copied:
     topic = f"{folder.name}-{uuid.uuid4().hex[:8]}"
     return _Copied(twins(source["nyc"].bootstrap_servers, target.bootstrap_servers, folder, (topic,)), topic)
+
+
+def _go_on(idle: _Copied) -> None:
+    """A flow whose positions are forgotten copies what is new, and nothing again."""
+    idle.feeder.feed(6, 100)
+    await_settled(idle.flow.source_servers, idle.topic)
+    before = idle.copied
+    result = idle.flow.mirror()
+
+    assert not result.failures
+    assert len(flow_positions(idle.flow)) == PARTITIONS
+    assert check_twins(idle.flow, idle.topic) == before + result.recorded.records
+
+
+def _forget_in(flow: Twins, seconds: float) -> None:
+    """Commit the flow's positions again as they are, to be forgotten after so long."""
+    positions = flow_positions(flow)
+    with flow.ends().target.raw() as target:
+        target.run(_commit(target, position_group(flow.flow.name), positions, int(seconds * 1000)))
+
+
+async def _commit(
+    target: RawClient, group: str, positions: dict[TopicPartition, Position], retention_time_ms: int
+) -> None:
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    request = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        retention_time_ms=retention_time_ms,
+        topics=[
+            topic(
+                name=name,
+                partitions=[
+                    topic.OffsetCommitRequestPartition(
+                        partition_index=partition.partition,
+                        committed_offset=positions[partition].offset,
+                        committed_metadata=positions[partition].metadata(),
+                    )
+                    for partition in members
+                ],
+            )
+            for name, members in groupby(sorted(positions), key=lambda each: each.topic)
+        ],
+        version=WITH_A_TIME_OF_ITS_OWN,
+    )
+    answer = await target.request(request, await target.coordinator(CoordinatorType.GROUP, group))
+    assert [one.error_code for each in answer.topics for one in each.partitions] == [0] * len(positions)

@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
-import uuid
-from pathlib import Path
-
 import pytest
 
-from local.kafka import KafkaClusters
 from support.crashing import ChildRun, Job, Step
 from support.feeding import Feeder
 from support.ledger_check import await_settled, check_twins
-from support.mirroring import Twins, twins
+from support.mirroring import Twins
 from twinlog.cluster.copier import LaneReport, Outcome
 from twinlog.cluster.copy_order import CopyOrder, carry_out_here
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.transaction import TransactionalWriter
 from twinlog.errors import FencedError
-from twinlog.model.flow_state import FlowRecord
 from twinlog.model.lanes import transactional_id
 from twinlog.model.offsets import TopicPartition
-from twinlog.operations.lease import flow_store
 from twinlog.wire.own_records import build_batches
 from twinlog.wire.restamp import restamp
 from twinlog.wire.source import SourcePartition
 
-PARTITIONS = 5
-
 
 @pytest.fixture
-def topic() -> str:
-    return f"lanes-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+def flow(flow: Twins, topic: str, feeder: Feeder) -> Twins:
     """Three lanes, copied once, and more to copy."""
-    flow = twins(
-        kafka_pair["nyc"].bootstrap_servers,
-        kafka_pair["lon"].bootstrap_servers,
-        tmp_path,
-        (topic,),
-        transaction_bytes=4_000,
-        lanes=3,
-    )
-    flow.create(topic, PARTITIONS)
-    feeder = Feeder(flow.source_servers, topic, PARTITIONS)
-    for seed in (3, 4):
-        feeder.feed(seed, 500)
-        await_settled(flow.source_servers, topic)
-        if seed == 3:
-            flow.mirror()
+    flow = flow.with_settings(lanes=3)
+    flow.mirror()
+    feeder.feed(4, 500)
+    await_settled(flow.source_servers, topic)
     return flow
 
 
@@ -65,8 +41,8 @@ def test_an_old_lane_is_fenced_before_the_new_layout_writes(flow: Twins, topic: 
         for zombie in zombies:
             with pytest.raises(FencedError):
                 zombie.commit()
-    assert _record(flow).lanes == lanes
-    assert _record(flow).retiring_lanes == 0
+    assert flow.record().lanes == lanes
+    assert flow.record().retiring_lanes == 0
     check_twins(flow, topic)
 
 
@@ -76,13 +52,13 @@ def test_a_run_that_died_before_it_fenced_leaves_that_to_the_next(flow: Twins, t
         zombie = _Zombie(target, flow, topic, lane=2)
         with ChildRun(Job(changed, "again", Step.BEFORE_FENCING)) as child:
             child.await_killed()
-        assert _record(flow).retiring_lanes == 3
+        assert flow.record().retiring_lanes == 3
 
         changed.mirror(run="again")
 
         with pytest.raises(FencedError):
             zombie.commit()
-    assert _record(flow).retiring_lanes == 0
+    assert flow.record().retiring_lanes == 0
     check_twins(flow, topic)
 
 
@@ -133,8 +109,3 @@ class _Zombie:
 
     def commit(self) -> None:
         self._target.run(self._writer.commit())
-
-
-def _record(flow: Twins) -> FlowRecord:
-    with flow.ends().target.raw() as target:
-        return target.run(flow_store(flow.flow, target).read())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from local import spark
+from support.connecting import connected
 from support.process_table import pids_with
 from support.waiting import await_condition
 
@@ -27,12 +27,9 @@ def files_seen_by_workers(url: str) -> set[str]:
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"file": [twinlog.__file__]})
 
-    session = SparkSession.builder.remote(url).create()
-    try:
+    with connected(url) as session:
         rows = session.range(4, numPartitions=2).mapInArrow(where_twinlog_is, "file string").collect()
-        return {row.file for row in rows}
-    finally:
-        session.stop()
+    return {row.file for row in rows}
 
 
 def test_a_connect_server_runs_python_that_imports_twinlog(spark_connect: str) -> None:
@@ -41,6 +38,7 @@ def test_a_connect_server_runs_python_that_imports_twinlog(spark_connect: str) -
     assert files_seen_by_workers(spark_connect) == {twinlog.__file__}
 
 
+@pytest.mark.long
 def test_a_standalone_master_with_two_workers_serves_a_connect_server_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from local.kafka import KafkaClusters
-from support.mirroring import Seen, Twins, create_topic, producer, twins
+from support.mirroring import Twins, create_topic, producer, twins
+from support.reading import Seen
 from support.source_logs import (
     COMPACTED,
     compacted_log,

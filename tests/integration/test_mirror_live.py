@@ -17,9 +17,7 @@ from support.mirroring import Twins, twins
 from support.source_logs import fill
 from support.waiting import await_condition
 from twinlog.cluster.copier import Outcome
-from twinlog.cluster.flow_store import FlowStore
-from twinlog.model.flow_state import FlowRecord, State
-from twinlog.model.lanes import state_topic
+from twinlog.model.flow_state import State
 from twinlog.operations.mirror import Limits
 from twinlog.operations.mirror_result import MirrorResult
 
@@ -43,13 +41,6 @@ def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
     for partition in range(2):
         fill(source, topic, [f"{number} {VALUE}" for number in range(RECORDS // 2)], partition, batch_num_messages=10)
     return flow
-
-
-def change(flow: Twins, decide: Callable[[FlowRecord], FlowRecord]) -> None:
-    """Change the flow's record as the command line or the page would."""
-    with flow.ends().target.raw() as target:
-        store = FlowStore(target, flow.flow.name, state_topic(flow.flow.source, flow.flow.target))
-        target.run(store.change(decide))
 
 
 def copied(flow: Twins, topic: str) -> int:
@@ -79,7 +70,7 @@ def test_the_throttle_holds(flow: Twins, topic: str) -> None:
 
 def test_the_throttle_is_lifted_while_it_runs(flow: Twins, topic: str) -> None:
     result, seconds = while_it_runs(
-        flow, topic, lambda: change(flow, lambda record: replace(record, throttle_bytes_per_s=0))
+        flow, topic, lambda: flow.change_record(lambda record: replace(record, throttle_bytes_per_s=0))
     )
     assert result.failures == []
     assert seconds < SOON_S
@@ -89,13 +80,13 @@ def test_the_throttle_is_lifted_while_it_runs(flow: Twins, topic: str) -> None:
 def test_a_flow_that_is_paused_is_drained(flow: Twins, topic: str) -> None:
     name = flow.flow.name
     result, seconds = while_it_runs(
-        flow, topic, lambda: change(flow, lambda record: record.moved_to(State.PAUSED, name))
+        flow, topic, lambda: flow.change_record(lambda record: record.moved_to(State.PAUSED, name))
     )
     assert {(report.outcome, report.reason) for report in result.lanes} == {(Outcome.STOPPED, f"{name} is paused")}
     assert seconds < SOON_S
     assert result.recorded.records == copied(flow, topic) < RECORDS
     assert flow.mirror().skipped == f"{name} is paused; nothing was copied"
-    change(flow, lambda record: record.moved_to(State.ACTIVE, name))
+    flow.change_record(lambda record: record.moved_to(State.ACTIVE, name))
     assert flow.with_settings(throttle=None).mirror().failures == []
     assert flow.read_target(topic) == flow.read_source(topic)
 

@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, create_topic, twins
-from support.source_logs import COMPACTED, compacted_log, delete_records, fill, interleave, read_messages
+from support.reading import read_messages
+from support.source_logs import COMPACTED, compacted_log, delete_records, fill, interleave
 from twinlog.cluster.committed import fetch_positions
 from twinlog.ledger.answers import How, NoAnswer, Twin
 from twinlog.ledger.translate import COLUMNS, Translator

@@ -7,14 +7,14 @@ source's at its source offsets and the target's at its target offsets; and no re
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import TopicPartition
 
-from support.mirroring import Seen, Twins
+from support.mirroring import Twins
+from support.reading import Seen, numbers_of, read_with_offsets, reader
 from support.waiting import await_condition
 from twinlog.cluster.committed import fetch_positions
 from twinlog.ledger.schema import GAP_COLUMNS
@@ -88,30 +88,6 @@ def flow_positions(flow: Twins) -> dict[Partition, Position]:
         return target.run(fetch_positions(target, position_group(flow.flow.name)))
 
 
-def read_with_offsets(servers: str, topic: str) -> dict[int, dict[int, Seen]]:
-    """Every committed record of a topic by partition and offset, in order."""
-    consumer = _consumer(servers, "read_committed")
-    try:
-        numbers = _numbers(consumer, topic)
-        consumer.assign([TopicPartition(topic, number, 0) for number in numbers])
-        seen: dict[int, dict[int, Seen]] = {number: {} for number in numbers}
-        waiting = set(numbers)
-        while waiting:
-            for message in consumer.consume(5_000, timeout=0.1):
-                error = message.error()
-                if error is not None:
-                    assert error.code() == KafkaError._PARTITION_EOF, error
-                    waiting.discard(message.partition())
-                    continue
-                headers = tuple(message.headers() or ())
-                seen[message.partition()][message.offset()] = Seen(
-                    message.key(), message.value(), headers, message.timestamp()
-                )
-        return seen
-    finally:
-        consumer.close()
-
-
 def await_settled(servers: str, topic: str) -> None:
     """Wait until no transaction is open on the topic: an ended one's markers may still be on their way."""
     await_condition(
@@ -122,33 +98,14 @@ def await_settled(servers: str, topic: str) -> None:
 
 def log_ends(servers: str, topic: str, isolation: str = "read_uncommitted") -> dict[int, int]:
     """The high watermarks, or with `read_committed` the last stable offsets."""
-    consumer = _consumer(servers, isolation)
+    consumer = reader(servers, isolation)
     try:
-        numbers = _numbers(consumer, topic)
+        numbers = numbers_of(consumer, topic)
         return {
             number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1] for number in numbers
         }
     finally:
         consumer.close()
-
-
-def _consumer(servers: str, isolation: str) -> Consumer:
-    return Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": f"reader-{uuid.uuid4().hex}",
-            "isolation.level": isolation,
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": 20,
-            "log_level": 0,
-        }
-    )
-
-
-def _numbers(consumer: Consumer, topic: str) -> list[int]:
-    return sorted(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
 
 
 def _span_start(row: Mapping[str, Any]) -> int:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from support.reading import Seen, read_committed
 from twinlog.cluster.access import flow_access
 from twinlog.cluster.copy_order import Executor, carry_out_here
 from twinlog.ledger.store import Ledger
 from twinlog.model.flow import Flow
+from twinlog.model.flow_state import FlowRecord
 from twinlog.model.topology import Cluster, Topology
+from twinlog.operations.lease import flow_store
 from twinlog.operations.mirror import NO_LIMITS, Ends, Limits, Mirror
 from twinlog.operations.mirror_result import MirrorResult
 
-
-class Seen(NamedTuple):
-    """A record as a plain consumer sees it, less its offset."""
-
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
-    timestamp: tuple[int, int]
+QUIET = {
+    "emit_heartbeats_enabled": False,
+    "heartbeats_replication_enabled": False,
+    "emit_offset_syncs_enabled": False,
+    "emit_checkpoints_enabled": False,
+}
+"""No signs of life: the heartbeats topic would be one for all flows of tests that share a source."""
+NO_HEARTBEATS = {"emit.heartbeats.enabled": False, "heartbeats.replication.enabled": False}
+"""The same for a topology in a file."""
 
 
 @dataclass
@@ -62,6 +66,16 @@ class Twins:
         flow = replace(self.flow, **settings)
         return replace(self, flow=flow, topology=replace(self.topology, flows={flow.name: flow}))
 
+    def record(self) -> FlowRecord:
+        """What the target keeps of the flow."""
+        with self.ends().target.raw() as target:
+            return target.run(flow_store(self.flow, target).read())
+
+    def change_record(self, decide: Callable[[FlowRecord], FlowRecord]) -> None:
+        """Change it as the command line or the page would."""
+        with self.ends().target.raw() as target:
+            target.run(flow_store(self.flow, target).change(decide))
+
     def twin(self, topic: str) -> str:
         return f"{self.flow.source}.{topic}"
 
@@ -82,7 +96,14 @@ def twins(source_servers: str, target_servers: str, folder: Path, topics: tuple[
     flow = Flow(
         source,
         target,
-        **{"topics": topics, "replication_factor": 1, "journal_topic_replication_factor": 1, "lanes": 2, **settings},
+        **{
+            "topics": topics,
+            "replication_factor": 1,
+            "journal_topic_replication_factor": 1,
+            "lanes": 2,
+            **QUIET,
+            **settings,
+        },
     )
     topology = Topology(
         clusters={source: Cluster(source, source_servers), target: Cluster(target, target_servers)},
@@ -102,32 +123,3 @@ def create_topic(servers: str, topic: str, partitions: int, settings: Mapping[st
 def producer(servers: str, **settings: Any) -> Producer:
     named = {name.replace("_", "."): value for name, value in settings.items()}
     return Producer({"bootstrap.servers": servers, "linger.ms": 5, **named})
-
-
-def read_committed(servers: str, topic: str) -> dict[int, list[Seen]]:
-    """Every committed record of a topic, by partition, in order."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": f"reader-{uuid.uuid4().hex}",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    try:
-        numbers = list(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-        consumer.assign([TopicPartition(topic, number, 0) for number in numbers])
-        seen: dict[int, list[Seen]] = {number: [] for number in numbers}
-        waiting = set(numbers)
-        while waiting:
-            for message in consumer.consume(5_000, timeout=0.1):
-                if message.error():
-                    waiting.discard(message.partition())
-                    continue
-                headers = tuple((key, value) for key, value in message.headers() or ())
-                seen[message.partition()].append(Seen(message.key(), message.value(), headers, message.timestamp()))
-        return seen
-    finally:
-        consumer.close()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
 )
 
 from support.mirroring import Twins, producer
+from support.reading import read_messages
 from support.waiting import await_condition
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.committed_records import fetch_committed
@@ -116,31 +117,6 @@ def compacted_log(servers: str, topic: str, partition: int = 0) -> None:
 
     clean_often(servers)
     await_condition(cleaned, f"{topic} is compacted", 60)
-
-
-def read_messages(servers: str, topic: str) -> Iterator[Message]:
-    """Every committed record of a topic as a plain consumer sees it, each partition in order."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": f"reader-{uuid.uuid4().hex}",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    try:
-        waiting = set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-        consumer.assign([TopicPartition(topic, number, 0) for number in waiting])
-        while waiting:
-            for message in consumer.consume(5_000, timeout=0.1):
-                if message.error():
-                    waiting.discard(message.partition())
-                else:
-                    yield message
-    finally:
-        consumer.close()
 
 
 def source_batches(flow: Twins, topic: str) -> list[BatchHeader]:

@@ -34,6 +34,11 @@ class NodePorts:
         return (self.controller, *self.listeners.values())
 
 
+def rack(node: int) -> str:
+    """Each node stands in a rack of its own."""
+    return f"rack-{node}"
+
+
 def broker(
     spec: KafkaSpec,
     node: int,
@@ -46,6 +51,7 @@ def broker(
     properties = {
         "node.id": str(node),
         "process.roles": "broker,controller",
+        "broker.rack": rack(node),
         "controller.quorum.voters": ",".join(f"{i}@{HOST}:{p.controller}" for i, p in enumerate(ports)),
         "controller.listener.names": _CONTROLLER,
         "inter.broker.listener.name": PLAINTEXT,

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import argparse
 import functools
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from twinlog.commands import metrics
 from twinlog.commands.arguments import positive
 from twinlog.commands.console import Console
 from twinlog.commands.flow_context import FlowContext
+from twinlog.commands.progress_display import show_on
 
 if TYPE_CHECKING:
     from twinlog.operations.mirror_result import MirrorResult
-    from twinlog.operations.progress import Progress, Show
-
-_BAR = 30
-_LINE_EVERY_S = 10.0
 
 
 def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
@@ -26,11 +23,13 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-bytes", metavar="N", type=positive, help="end after about so many bytes")
     parser.add_argument("--max-seconds", metavar="S", type=positive, help="end after so many seconds")
     parser.add_argument("--topic", metavar="NAME", action="append", help="only this topic; may be repeated")
+    metrics.add_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(asked: argparse.Namespace, console: Console) -> int:
     from twinlog.operations.copy_on_spark import copy_on_spark  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.metrics import run_samples  # noqa: PLC0415 - as above
     from twinlog.operations.mirror import Limits, Mirror  # noqa: PLC0415 - as above
     from twinlog.operations.spark_session import address, most_tasks, spark_session  # noqa: PLC0415 - as above
 
@@ -39,12 +38,13 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     limits = Limits(asked.max_bytes, asked.max_seconds, frozenset(asked.topic) if asked.topic else None)
     where = address(context.topology.spark_for(flow))
     # The clients first: what is wrong with them is known before Spark has taken its twenty seconds.
-    mirror = Mirror(context.topology, flow, context.ends(), context.ledger(), show=_show_on(console))
+    mirror = Mirror(context.topology, flow, context.ends(), context.ledger(), show=show_on(console))
     with spark_session(where) as spark:
         result = mirror.run(functools.partial(copy_on_spark, spark), tasks=most_tasks(spark, flow.lanes), limits=limits)
     console.result(_lines(result), result.to_json())
     for sentence in result.warnings:
         console.note(f"twinlog: {sentence}")
+    metrics.write(asked, run_samples(result))
     return 1 if result.failures else 0
 
 
@@ -61,34 +61,3 @@ def _lines(result: MirrorResult) -> Iterator[str]:
         yield f"  not copied: {offsets:,} offsets {kind}"
     if result.left_records:
         yield f"  left for the next run: {result.left_records:,} records"
-
-
-def _show_on(console: Console) -> Show:
-    """A bar that is drawn over on a terminal; elsewhere a line now and then, as a log takes it."""
-    if sys.stderr.isatty() and not console.as_json:
-        return _draw
-    last_s = 0.0
-
-    def line(progress: Progress) -> None:
-        nonlocal last_s
-        if progress.seconds - last_s >= _LINE_EVERY_S:
-            last_s = progress.seconds
-            console.note(_sentence(progress))
-
-    return line
-
-
-def _sentence(progress: Progress) -> str:
-    left = "" if progress.left_s is None else f", {progress.left_s:.0f} s left"
-    return (
-        f"{progress.records:,} of {progress.all_records:,} records, {progress.bytes / 1e6:,.1f} MB, "
-        f"{progress.bytes_per_s / 1e6:.1f} MB/s{left}"
-    )
-
-
-def _draw(progress: Progress) -> None:
-    share = progress.records / progress.all_records if progress.all_records else 1.0
-    filled = int(share * _BAR)
-    end = "\n" if progress.records >= progress.all_records else ""
-    sys.stderr.write(f"\r[{'#' * filled}{'.' * (_BAR - filled)}] {share:4.0%}  {_sentence(progress)}   {end}")
-    sys.stderr.flush()

@@ -108,6 +108,7 @@ def test_every_node_knows_the_quorum_and_its_own_listeners() -> None:
     spec = KafkaSpec("lon", brokers=3, tls=True)
     written = properties.broker(spec, 1, three_nodes(*spec.listeners), Path("/data"), CERTIFICATES)
     assert written["node.id"] == "1"
+    assert written["broker.rack"] == "rack-1"
     assert written["controller.quorum.voters"] == "0@127.0.0.1:100,1@127.0.0.1:101,2@127.0.0.1:102"
     assert written["listeners"] == "CONTROLLER://127.0.0.1:101,PLAINTEXT://127.0.0.1:201,TLS://127.0.0.1:211"
     assert written["listener.security.protocol.map"] == "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,TLS:SSL"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twinlog.commands.console import Console
-from twinlog.commands.mirror import _show_on
+from twinlog.commands.progress_display import show_on
 from twinlog.operations.progress import Progress
 
 
@@ -14,7 +14,7 @@ def at(seconds: float) -> Progress:
 
 
 def test_a_line_now_and_then_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    show = _show_on(Console(as_json=True))
+    show = show_on(Console(as_json=True))
     for seconds in (1.0, 9.0, 10.0, 11.0, 19.0, 20.0):
         show(at(seconds))
     shown = capsys.readouterr()

@@ -1,0 +1,49 @@
+"""How a run's progress looks: a bar that is drawn over on a terminal, a line now and then in a log.
+
+All of it goes to standard error; standard output is left to the result.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from twinlog.commands.console import Console
+
+if TYPE_CHECKING:
+    from twinlog.operations.progress import Progress, Show
+
+LINE_EVERY_S = 10.0
+
+_BAR = 30
+
+
+def show_on(console: Console) -> Show:
+    """What a run calls with each look at itself."""
+    if sys.stderr.isatty() and not console.as_json:
+        return _draw
+    last_s = 0.0
+
+    def line(progress: Progress) -> None:
+        nonlocal last_s
+        if progress.seconds - last_s >= LINE_EVERY_S:
+            last_s = progress.seconds
+            console.note(_sentence(progress))
+
+    return line
+
+
+def _sentence(progress: Progress) -> str:
+    left = "" if progress.left_s is None else f", {progress.left_s:.0f} s left"
+    return (
+        f"{progress.records:,} of {progress.all_records:,} records, {progress.bytes / 1e6:,.1f} MB, "
+        f"{progress.bytes_per_s / 1e6:.1f} MB/s{left}"
+    )
+
+
+def _draw(progress: Progress) -> None:
+    share = progress.records / progress.all_records if progress.all_records else 1.0
+    filled = int(share * _BAR)
+    end = "\n" if progress.records >= progress.all_records else ""
+    sys.stderr.write(f"\r[{'#' * filled}{'.' * (_BAR - filled)}] {share:4.0%}  {_sentence(progress)}   {end}")
+    sys.stderr.flush()

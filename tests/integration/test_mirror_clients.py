@@ -1,0 +1,120 @@
+"""Settings of a flow's clients that brokers only notice by the requests they get; the requests are watched."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from kafka.protocol.consumer import FetchRequest
+
+from local.kafka import KafkaCluster, KafkaClusters
+from local.kafka.properties import rack
+from support.mirroring import create_topic, twins
+from support.source_logs import fill
+from twinlog.cluster.produce_request import Pieces
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.model.offsets import TopicPartition
+
+PARTITIONS = 6
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"orders-{uuid.uuid4().hex[:8]}"
+
+
+def test_a_rack_is_read_from_its_own_replica(
+    three: KafkaCluster, kafka_pair: KafkaClusters, tmp_path: Path, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = 2
+    flow = twins(
+        three.bootstrap_servers,
+        kafka_pair["lon"].bootstrap_servers,
+        tmp_path,
+        (topic,),
+        overrides={"consumer.client.rack": rack(near)},
+    )
+    create_topic(flow.source_servers, topic, PARTITIONS, {}, replicas=3)
+    for partition in range(PARTITIONS):
+        fill(flow.source_servers, topic, range(200), partition, batch_num_messages=20)
+    served = _fetched_bytes(monkeypatch, flow.flow.source)
+
+    result = flow.mirror()
+
+    assert result.failures == []
+    assert _leaders(flow.source_servers, topic) == {0, 1, 2}
+    assert {node for node, size in served.items() if size} == {near}
+    # The leaders were asked first, and sent the reader to its neighbour.
+    assert set(served) == {0, 1, 2}
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def test_a_produce_request_stays_within_its_size_and_a_larger_batch_goes_alone(
+    three: KafkaCluster, kafka_pair: KafkaClusters, tmp_path: Path, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most_bytes = 20_000
+    flow = twins(
+        kafka_pair["nyc"].bootstrap_servers,
+        three.bootstrap_servers,
+        tmp_path,
+        (topic,),
+        lanes=1,
+        replication_factor=3,
+        journal_topic_replication_factor=3,
+        overrides={"producer.max.request.size": str(most_bytes)},
+    )
+    create_topic(flow.source_servers, topic, PARTITIONS, {})
+    fill(flow.source_servers, topic, ["x" * 3 * most_bytes] * 5)
+    for partition in range(1, PARTITIONS):
+        fill(flow.source_servers, topic, ["x" * 500] * 200, partition, batch_num_messages=10)
+    sent = _produced_sizes(monkeypatch, flow.twin(topic))
+
+    result = flow.mirror()
+
+    assert result.failures == []
+    assert all(len(sizes) == 1 or sum(sizes) <= most_bytes for sizes in sent)
+    assert max(map(sum, sent)) > 3 * most_bytes
+    assert max(map(len, sent)) > 1
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def _fetched_bytes(monkeypatch: pytest.MonkeyPatch, cluster: str) -> dict[int, int]:
+    """Filled with how many bytes of records each broker of the cluster answers with, by its id."""
+    served: dict[int, int] = defaultdict(int)
+    request = RawClient.request
+
+    async def watched(client: RawClient, asked: Any, node_id: int | None = None, timeout_s: float | None = None) -> Any:
+        answer = await request(client, asked, node_id, timeout_s)
+        if isinstance(asked, FetchRequest) and client.alias == cluster and node_id is not None:
+            served[node_id] += sum(len(one.records or b"") for each in answer.responses for one in each.partitions)
+        return answer
+
+    monkeypatch.setattr(RawClient, "request", watched)
+    return served
+
+
+def _produced_sizes(monkeypatch: pytest.MonkeyPatch, topic: str) -> list[list[int]]:
+    """Filled with the sizes of the batches of each Produce request to the topic."""
+    sent: list[list[int]] = []
+    produce = TransactionalWriter.produce
+
+    async def watched(
+        writer: TransactionalWriter, node_id: int | None, batches: Mapping[TopicPartition, Pieces]
+    ) -> dict[TopicPartition, int]:
+        if all(partition.topic == topic for partition in batches):
+            sent.append([sum(map(len, pieces)) for pieces in batches.values()])
+        return await produce(writer, node_id, batches)
+
+    monkeypatch.setattr(TransactionalWriter, "produce", watched)
+    return sent
+
+
+def _leaders(servers: str, topic: str) -> set[int]:
+    listed = AdminClient({"bootstrap.servers": servers}).list_topics(topic, timeout=10).topics[topic]
+    return {partition.leader for partition in listed.partitions.values()}
