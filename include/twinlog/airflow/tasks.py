@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context, task
 
 from twinlog.airflow.connections import kafka_properties
+from twinlog.airflow.metrics import send
 from twinlog.airflow.settings import topology_path
 from twinlog.errors import ClusterError, ClusterUnreachableError
 from twinlog.intake.topology_file import load
 
 if TYPE_CHECKING:
+    from twinlog.cluster.access import ClusterAccess
+    from twinlog.model.topology import Flow
     from twinlog.operations.status import FlowStatus, SideStatus
 
 log = logging.getLogger(__name__)
@@ -32,15 +35,20 @@ RESULT_KEY = "return_value"
 def status(flow_name: str) -> dict[str, Any]:
     """Both sides of the flow as they are now; fails with their own sentences where one is unreachable."""
     from twinlog.cluster.access import flow_access  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.operations.metrics import collect  # noqa: PLC0415 - as above
     from twinlog.operations.status import status as ask  # noqa: PLC0415 - as above
 
     topology = load(topology_path())
-    result = ask(
-        topology,
-        lambda flow, side: flow_access(topology, flow, side, connections=kafka_properties),
-        [flow_name],
-    )
+
+    def accesses(flow: Flow, side: str) -> ClusterAccess:
+        return flow_access(topology, flow, side, connections=kafka_properties)
+
+    result = ask(topology, accesses, [flow_name])
     log.info("%s", status_table(result.flows[0]))
+    collected = collect(topology, accesses, result)
+    send(collected.samples)
+    for problem in collected.problems:
+        log.warning("%s", problem)
     row: dict[str, Any] = result.to_json()["flows"][0]
     failed = [side for side in result.sides if not side.reachable]
     if failed:

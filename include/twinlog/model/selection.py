@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
+from twinlog.model.canary import canary_topic
 from twinlog.model.filters import NameFilter, topic_filter
 from twinlog.model.flow import Flow
 from twinlog.model.naming import Identity, NamingPolicy, hops, is_heartbeats, is_internal, policy_of
@@ -57,7 +58,8 @@ class TopicSelection:
         if self._flow.target in self.clusters_behind(self._flow.source, topic):
             return LeftOut.CAME_FROM_TARGET
         heartbeats = self._flow.heartbeats_replication_enabled and is_heartbeats(topic, self._aliases, separator)
-        return None if heartbeats or self._filter.accepts(topic) else LeftOut.FILTERED
+        canary = self._flow.canary_enabled and topic == canary_topic(self._flow.source)
+        return None if heartbeats or canary or self._filter.accepts(topic) else LeftOut.FILTERED
 
     def clusters_behind(self, cluster: str, topic: str) -> frozenset[str]:
         """Every cluster that a topic of this name may have come through on its way to a cluster."""

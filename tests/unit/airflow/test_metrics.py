@@ -1,0 +1,45 @@
+"""Samples through Airflow's own metrics, as its StatsD client sends them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from twinlog.airflow.metrics import send
+from twinlog.model.metrics import FINDINGS, LAG_RECORDS, TIME_TO_CATCH_UP
+
+
+class Wire:
+    """Where the StatsD client would send to."""
+
+    def __init__(self) -> None:
+        self.gauges: dict[str, float] = {}
+
+    def gauge(self, stat: str, value: float, *_: object) -> None:
+        self.gauges[stat] = value
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    from airflow.sdk._shared.observability.metrics import stats
+    from airflow.sdk._shared.observability.metrics.statsd_logger import SafeStatsdLogger
+
+    found = Wire()
+    logger = SafeStatsdLogger(found, influxdb_tags_enabled=True, statsd_influxdb_enabled=True)
+    monkeypatch.setattr(stats, "_factory", lambda: logger)
+    monkeypatch.setattr(stats, "_backend", None)
+    return found
+
+
+def test_labels_are_tags_in_the_characters_that_airflow_takes(wire: Wire) -> None:
+    send([LAG_RECORDS(3, flow="nyc->lon", topic="orders.eu"), FINDINGS(0, flow="nyc->lon", kind="target replaced")])
+    assert wire.gauges == {
+        "twinlog_lag_records,flow=nyc_to_lon,topic=orders.eu": 3.0,
+        "twinlog_findings,flow=nyc_to_lon,kind=target_replaced": 0.0,
+    }
+
+
+def test_what_is_infinite_is_left_out(wire: Wire) -> None:
+    send([TIME_TO_CATCH_UP(math.inf, flow="nyc->lon"), TIME_TO_CATCH_UP(5, flow="lon->nyc")])
+    assert wire.gauges == {"twinlog_time_to_catch_up_seconds,flow=lon_to_nyc": 5.0}
