@@ -1,8 +1,9 @@
 """Lanes: a fixed share of a flow's target partitions each, with one writer.
 
-Consecutive partitions of a topic go to consecutive lanes, beginning at a lane that depends on the topic's name, so
-a topic's load is spread and many one-partition topics do not all meet in lane 0. The answer never changes while the
-number of lanes stays; it changes only after every old lane has been fenced.
+Neighbouring partitions of a topic share a lane, two by two, since a Produce request may carry one batch a partition:
+alone in its lane, a partition would pay for a request a batch. Consecutive pairs go to consecutive lanes, beginning at a
+lane that depends on the topic's name, so a topic's load is spread and many one-partition topics do not all meet in lane
+0. The answer never changes while the number of lanes stays; it changes only after every old lane has been fenced.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import zlib
 
 from twinlog.model.offsets import TopicPartition
 
+NEIGHBOURS = 2
+"""Partitions of a topic that share a lane before the next one is used."""
+
 
 def lane_of(target: TopicPartition, lanes: int) -> int:
     """The lane that writes to `target`."""
-    return (zlib.crc32(target.topic.encode()) + target.partition) % lanes
+    return (zlib.crc32(target.topic.encode()) + target.partition // NEIGHBOURS) % lanes
 
 
 def transactional_id(flow: str, lane: int) -> str:
