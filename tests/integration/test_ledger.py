@@ -22,24 +22,27 @@ from local.kafka import KafkaClusters
 from support.connecting import connected
 from support.histories import history, rows, some_id
 from support.journal_writer import LANES, JournalWriter
+from support.source_logs import delete_records
 from twinlog.errors import JournalReplacedError, JournalUnstableError
-from twinlog.ledger import barrier
+from twinlog.ledger import barrier, journal_reader
 from twinlog.ledger.chain import Mark
 from twinlog.ledger.compact import Floor, Retention, compact
 from twinlog.ledger.compact_spark import compact_on_spark
 from twinlog.ledger.rebuild import rebuild
-from twinlog.ledger.record import Journal, Recorded, record
+from twinlog.ledger.record import Recorded, record
 from twinlog.ledger.schema import IN_MEMORY
 from twinlog.ledger.store import Ledger
 from twinlog.model.offsets import JournalEntry, PartitionPair
+from twinlog.wire.journal import encode_key
 
 # Nothing here goes through pandas; the client warns of its version when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 
 @pytest.fixture
-def writer(kafka_pair: KafkaClusters) -> JournalWriter:
-    return JournalWriter(kafka_pair["lon"].bootstrap_servers)
+def writer(kafka_pair: KafkaClusters) -> Iterator[JournalWriter]:
+    with JournalWriter(kafka_pair["lon"].bootstrap_servers) as writer:
+        yield writer
 
 
 @pytest.fixture
@@ -126,7 +129,10 @@ def test_an_undecided_transaction_below_the_end_is_waited_for(writer: JournalWri
 KILLED = """
 import os, signal, sys
 from twinlog.ledger.folder import Folder
-from twinlog.ledger.record import Journal, record
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.secrets import resolve
+from twinlog.ledger.journal import Journal
+from twinlog.ledger.record import record
 from twinlog.ledger.store import Ledger
 
 def die(*_):
@@ -141,7 +147,8 @@ if step == "before the rows":
     name)
 if step == "amid the rows":
     Folder._write = lambda folder, path, content: (open(path, "wb").write(bytes(content)[:20]), die())
-record(Ledger(root, "nyc", "lon"), Journal(topic, topic_id, {"bootstrap.servers": servers}), eval(ends))
+client = ClusterAccess("lon", resolve({"bootstrap.servers": servers}, environ={})).raw()
+record(Ledger(root, "nyc", "lon"), Journal(topic, topic_id, client, "User:ANONYMOUS"), eval(ends))
 die()
 """
 
@@ -185,16 +192,59 @@ def test_a_journal_made_anew_is_noticed_and_a_rebuild_starts_over(writer: Journa
     writer.write(0, some_entries(1, 1))
     bring_up(ledger, writer)
     old = writer.journal()
-    other = JournalWriter(writer.servers["bootstrap.servers"])
-    entries = some_entries(2, 2)
-    other.write(0, entries)
-    with pytest.raises(JournalReplacedError, match="ledger rebuild"):
-        bring_up(ledger, other)
-    with pytest.raises(JournalReplacedError, match="before the ledger's mark"):
-        record(ledger, old, dict.fromkeys(range(LANES), 0))
-    rebuild(ledger, other.journal(), other.ends())
-    assert ordered(ledger.read()) == expected(entries)
-    assert bring_up(ledger, other).rows == 0
+    with JournalWriter(writer.servers["bootstrap.servers"]) as other:
+        entries = some_entries(2, 2)
+        other.write(0, entries)
+        with pytest.raises(JournalReplacedError, match="ledger rebuild"):
+            bring_up(ledger, other)
+        with pytest.raises(JournalReplacedError, match="before the ledger's mark"):
+            record(ledger, old, dict.fromkeys(range(LANES), 0))
+        rebuild(ledger, other.journal(), other.ends())
+        assert ordered(ledger.read()) == expected(entries)
+        assert bring_up(ledger, other).rows == 0
+
+
+def test_a_topic_made_anew_under_the_name_is_not_read_as_the_journal(writer: JournalWriter, ledger: Ledger) -> None:
+    writer.write(0, some_entries(1, 1))
+    with pytest.raises(JournalReplacedError, match="made anew"):
+        record(ledger, replace(writer.journal(), topic_id=str(some_id(Random(9)))), writer.ends())
+    assert ledger.mark() == Mark()
+
+
+def test_the_beginning_is_wherever_the_log_begins_and_a_mark_that_is_gone_is_an_error(
+    writer: JournalWriter, ledger: Ledger
+) -> None:
+    first, second = some_entries(1, 1), some_entries(2, 2)
+    writer.write(0, first)
+    bring_up(ledger, writer)
+    writer.write(0, second)
+    start = len(first) + 3
+    writer.let_records_be_deleted()
+    delete_records(writer.servers["bootstrap.servers"], writer.topic, start)
+
+    with pytest.raises(JournalReplacedError, match=rf"has no offset \d+, .* starts at {start}:"):
+        bring_up(ledger, writer)
+    assert ordered(ledger.read()) == expected(first)
+    rebuild(ledger, writer.journal(), writer.ends())
+    # One offset is the first transaction's marker.
+    assert ordered(ledger.read()) == expected(second[2:])
+
+
+def test_chunks_are_bounded_and_removals_are_told(writer: JournalWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_reader, "CHUNK_ENTRIES", 4)
+    written = [some_entries(seed, seed) for seed in (1, 2, 3)]
+    for lane, entries in enumerate(written):
+        writer.write(lane, entries)
+    writer.remove(1, written[1][0])
+    removed: list[tuple[int, bytes]] = []
+
+    chunks = list(
+        journal_reader.read(writer.journal(), Mark(), writer.ends(), removed=lambda *one: removed.append(one))
+    )
+
+    assert {len(chunk) for chunk in chunks[:-1]} == {4}
+    assert sum(map(len, chunks)) == sum(map(len, written))
+    assert removed == [(1, encode_key(written[1][0].segment))]
 
 
 def test_spark_duckdb_and_pyarrow_read_equal_rows_and_spark_compacts_as_this_process_does(
@@ -256,8 +306,3 @@ def test_the_job_compacts_and_says_what_it_did(ledger: Ledger, spark_connect: st
     assert said["rows_after"] == ledger.read().num_rows < 3
     assert [file.link.name for file in ledger.files()] == [said["file"]]
     assert [name.name for name in Path(ledger.folder.path).glob("*.parquet")] == [said["file"]]
-
-
-def test_a_journal_shows_nothing_of_how_it_is_reached() -> None:
-    journal = Journal("t", "id", {"sasl.password": "hush"})
-    assert "hush" not in repr(replace(journal, topic="u"))

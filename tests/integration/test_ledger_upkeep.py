@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -53,6 +53,12 @@ def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
     for run in range(RUNS):
         mirror(flow, topic, run)
     return flow
+
+
+@pytest.fixture
+def writer(kafka_pair: KafkaClusters) -> Iterator[JournalWriter]:
+    with JournalWriter(kafka_pair["lon"].bootstrap_servers) as writer:
+        yield writer
 
 
 def mirror(flow: Twins, topic: str, run: int) -> None:
@@ -232,9 +238,8 @@ def test_the_command_says_what_it_did(
 
 
 def test_the_journals_own_entries_are_judged_also_where_the_ledger_joined_them(
-    kafka_pair: KafkaClusters, tmp_path: Path
+    writer: JournalWriter, tmp_path: Path
 ) -> None:
-    writer = JournalWriter(kafka_pair["lon"].bootstrap_servers)
     ledger = Ledger(str(tmp_path / "joined"), "nyc", "lon")
     pair = PartitionPair("t", uuid.uuid4(), "nyc.t", uuid.uuid4(), 0)
     entries = [

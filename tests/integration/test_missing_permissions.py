@@ -4,6 +4,7 @@ the flow goes on."""
 from __future__ import annotations
 
 import functools
+import shutil
 import uuid
 from pathlib import Path
 
@@ -236,4 +237,23 @@ def test_nothing_is_sent_back_where_the_other_journal_may_not_be_seen(
         f"{internal_topics(there)}journal.internal, so {back.flow.name} copies nothing: it could send back what "
         f"{there.flow.name} brought"
     )
+    assert [record.value for record in there.read_source(topic)[0]] == [b"from nyc"]
+
+
+def test_nothing_is_sent_back_where_the_other_journal_may_not_be_read(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
+) -> None:
+    there, back = both_ways(flow.with_settings(naming="identity"))
+    write(there.source_servers, topic, "from nyc")
+    there.mirror()
+    # What is recorded need not be read again.
+    shutil.rmtree(there.topology.ledger)
+    allow_copying(back, topic, lon, nyc)
+    journal = f"{internal_topics(there)}journal.internal"
+    lon.allow(MIRROR, "DESCRIBE", journal)
+
+    with pytest.raises(NotAuthorizedError) as refused:
+        as_mirror(back, guarded).mirror()
+
+    assert f"User:{MIRROR} is not allowed READ on topic {journal}" in str(refused.value)
     assert [record.value for record in there.read_source(topic)[0]] == [b"from nyc"]

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Self
 from uuid import uuid4
 
-from confluent_kafka import IsolationLevel, Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka import IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
-from twinlog.ledger.record import Journal
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.refusals import principal_of
+from twinlog.cluster.secrets import resolve
+from twinlog.ledger.journal import Journal
 from twinlog.model.offsets import JournalEntry
 from twinlog.wire import journal as wire
 
@@ -23,14 +36,30 @@ class JournalWriter:
         self.topic = f"twinlog.nyc.lon.{uuid4().hex[:8]}.journal.internal"
         self.create()
         self.producers: dict[int, Producer] = {}
+        self.access = ClusterAccess("lon", resolve(self.servers, environ={}))
+        self.client = self.access.raw()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.client.close()
 
     def create(self) -> None:
         new = NewTopic(self.topic, LANES, 1, config={"cleanup.policy": "compact"})
         self.admin.create_topics([new])[self.topic].result()
 
+    def let_records_be_deleted(self) -> None:
+        """A log that is only compacted has none of its records deleted on request."""
+        entry = ConfigEntry("cleanup.policy", "compact,delete", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, self.topic, incremental_configs=[entry])
+        self.admin.incremental_alter_configs([resource])[resource].result()
+
     def journal(self, patience_s: float = 60) -> Journal:
-        described = self.admin.describe_topics(TopicCollection([self.topic]))[self.topic].result()
-        return Journal(self.topic, str(described.topic_id), self.servers, patience_s)
+        topic_id = self.client.run(self.client.metadata([self.topic])).topics[self.topic].topic_id
+        return Journal(self.topic, str(topic_id), self.client, principal_of(self.access.settings), patience_s)
 
     def lane(self, number: int) -> Producer:
         if number not in self.producers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafka import errors as kafka_errors
 
 from twinlog.cluster.fetch_request import Wanted, fetch_request
@@ -49,10 +51,19 @@ async def fetch_committed(
     """One answer's batches that hold committed records, and the offset to go on at: `at` where nothing came."""
     request = fetch_request([Wanted(partition, at, FETCH_BYTES)], max_bytes=FETCH_BYTES, max_wait_ms=MAX_WAIT_MS)
     response = await client.request(request, leader)
-    answer = response.responses[0].partitions[0]
+    answers = [answer for topic in response.responses for answer in topic.partitions]
+    if not answers:
+        # A broker that holds us back by a quota answers for no partition at all.
+        return [], at
+    (answer,) = answers
     if answer.error_code:
         raise _unreadable(client, partition, kafka_errors.for_code(answer.error_code).__name__)
-    source = SourcePartition(client.alias, partition.topic, partition.partition)
+    return committed_batches(answer, SourcePartition(client.alias, partition.topic, partition.partition), at)
+
+
+def committed_batches(answer: Any, source: SourcePartition, at: int) -> tuple[list[Batch], int]:
+    """The batches with committed records in the answer for one partition, asked for from `at` on, and the offset to go
+    on at."""
     aborted = AbortedTransactions(
         source, [AbortedTransaction(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
     )

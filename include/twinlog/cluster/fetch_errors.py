@@ -40,6 +40,11 @@ def is_passing(error_code: int) -> bool:
     return issubclass(kafka_errors.for_code(error_code), _TRY_AGAIN)
 
 
+def is_gone(error_code: int) -> bool:
+    """Whether the topic is not there, or the broker has not heard of it yet."""
+    return issubclass(kafka_errors.for_code(error_code), _GONE)
+
+
 def reading_refused(state: SourcePartitionState, answer: Any) -> tuple[FindingKind, str]:
     """Why a partition can't be read any further: the kind of it, and a sentence for people."""
     error = kafka_errors.for_code(answer.error_code)

@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from twinlog.ledger.chain import Link, Mark
-from twinlog.ledger.record import Journal, collect
+from twinlog.ledger.journal import Journal
+from twinlog.ledger.record import collect
 from twinlog.ledger.store import Ledger
 
 

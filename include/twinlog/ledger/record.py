@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,23 +16,9 @@ from twinlog.errors import JournalReplacedError
 from twinlog.ledger import journal_reader
 from twinlog.ledger.chain import Mark
 from twinlog.ledger.columns import to_table
+from twinlog.ledger.journal import Journal
 from twinlog.ledger.schema import IN_MEMORY
 from twinlog.ledger.store import Ledger
-
-
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """A flow's journal topic on the target, and how to reach it."""
-
-    topic: str
-    topic_id: str
-    settings: Mapping[str, Any]
-    """Kafka client properties of the target, secrets resolved; hence not for printing."""
-    patience_s: float = 120.0
-    """How long to wait where an open transaction holds the journal back."""
-
-    def __repr__(self) -> str:
-        return f"Journal({self.topic!r}, {self.topic_id!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +49,5 @@ def record(ledger: Ledger, journal: Journal, ends: Mapping[int, int]) -> Recorde
 
 def collect(journal: Journal, mark: Mark, ends: Mapping[int, int]) -> pa.Table:
     """The rows of `[mark, ends)`; texts stay dictionary-encoded, so that millions fit in memory."""
-    chunks = journal_reader.read(journal.settings, journal.topic, mark, ends, idle_timeout_s=journal.patience_s)
+    chunks = journal_reader.read(journal, mark, ends)
     return pa.concat_tables([IN_MEMORY.empty_table(), *map(to_table, chunks)]).unify_dictionaries()

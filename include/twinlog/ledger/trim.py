@@ -19,7 +19,7 @@ from twinlog.ledger import journal_reader
 from twinlog.ledger.chain import Mark
 from twinlog.ledger.columns import to_table
 from twinlog.ledger.compact import RULED_BY, Retention, kept_rows
-from twinlog.ledger.record import Journal
+from twinlog.ledger.journal import Journal
 from twinlog.ledger.schema import IN_MEMORY
 
 Removable = Mapping[int, list[bytes]]
@@ -32,12 +32,10 @@ def removable(journal: Journal, mark: Mark, ends: Mapping[int, int], retention: 
     keys: list[tuple[int, bytes]] = []
     tables = [IN_MEMORY.empty_table().select(RULED_BY)]
     chunks = journal_reader.read(
-        journal.settings,
-        journal.topic,
+        journal,
         Mark(),
         # Beyond the mark too: a removal is no entry, so recordings do not move the mark past it.
         ends,
-        idle_timeout_s=journal.patience_s,
         removed=lambda partition, key: removed.add((partition, key)),
     )
     for chunk in chunks:

@@ -1,9 +1,10 @@
 """Lanes: a fixed share of a flow's target partitions each, with one writer.
 
 Neighbouring partitions of a topic share a lane, two by two, since a Produce request may carry one batch a partition:
-alone in its lane, a partition would pay for a request a batch. Consecutive pairs go to consecutive lanes, beginning at a
-lane that depends on the topic's name, so a topic's load is spread and many one-partition topics do not all meet in lane
-0. The answer never changes while the number of lanes stays; it changes only after every old lane has been fenced.
+alone in its lane, a partition would pay for a request a batch. Consecutive pairs go to consecutive lanes, beginning
+at a lane that depends on the topic's name, so a topic's load is spread and many one-partition topics do not all meet
+in lane 0. The answer never changes while the number of lanes stays; it changes only after every old lane has been
+fenced.
 """
 
 from __future__ import annotations

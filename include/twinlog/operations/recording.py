@@ -9,15 +9,16 @@ import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
 import pyarrow.compute as pc  # noqa: TID253 - as above
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.cluster.client_config import for_librdkafka
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import demand, principal_of, refusal_named
 from twinlog.errors import ClusterError, ClusterUnreachableError
 from twinlog.ledger.barrier import Proven, behind
 from twinlog.ledger.chain import Mark
+from twinlog.ledger.journal import Journal
 from twinlog.ledger.rebuild import Rebuilt, rebuild
-from twinlog.ledger.record import Journal, Recorded, record
+from twinlog.ledger.record import Recorded, record
 from twinlog.ledger.schema import GAP_COLUMNS
 from twinlog.ledger.store import Ledger
 from twinlog.model.lanes import journal_topic
@@ -60,14 +61,18 @@ def rebuild_ledger(ledger: Ledger, flow: Flow, access: ClusterAccess) -> Rebuilt
 
 def journal_of(flow: Flow, access: ClusterAccess, target: RawClient) -> Journal:
     """The flow's journal as it is on the target now."""
-    return _journal(flow, access, target.run(target.metadata([journal_topic(flow.source, flow.target)])))
+    return _journal(flow, access, target, target.run(target.metadata([journal_topic(flow.source, flow.target)])))
 
 
-def _journal(flow: Flow, access: ClusterAccess, view: ClusterMetadata) -> Journal:
+def _journal(flow: Flow, access: ClusterAccess, target: RawClient, view: ClusterMetadata) -> Journal:
     topic = view.topics[journal_topic(flow.source, flow.target)]
+    principal = principal_of(access.settings)
+    if topic.error is not None and (refused := refusal_named(topic.error)).not_allowed:
+        consequence = "the ledger can't be brought up to date"
+        demand(flow.target, principal, "DESCRIBE", {f"topic {topic.name}": refused}, consequence)
     if topic.topic_id is None or topic.error is not None:
         raise ClusterError(f"cluster {flow.target}: the journal {topic.name} can't be read: {topic.error}")
-    return Journal(topic.name, str(topic.topic_id), for_librdkafka(access.settings).values)
+    return Journal(topic.name, str(topic.topic_id), target, principal)
 
 
 def _behind_barrier(
@@ -79,7 +84,7 @@ def _behind_barrier(
 ) -> Proven[T]:
     topic = journal_topic(flow.source, flow.target)
     view = target.run(target.metadata({twin.topic for twin in twins} | {topic}))
-    journal = _journal(flow, access, view)
+    journal = _journal(flow, access, target, view)
 
     def journal_ends() -> dict[int, int]:
         partitions = [TopicPartition(topic, number) for number in range(len(view.topics[topic].partitions))]
