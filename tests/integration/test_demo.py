@@ -52,7 +52,7 @@ def test_it_shows_its_steps_ends_by_itself_and_leaves_nothing_running(work: Path
         "twinlog translate: orders-0 at 100 is nyc.orders-0 at 100 (copied)",
         "airflow: ready at http://127.0.0.1:",
         "airflow: status__nyc_to_lon ended as success, see http://127.0.0.1:",
-        "airflow:   source nyc: 2 topics, 5 partitions",
+        "airflow:   source nyc: 4 topics, 7 partitions",  # with heartbeats and offset syncs
         "airflow:   target lon: 5 topics, 15 partitions",  # the twins, the journal, the state and what was made
         "demo: everything is stopped",
     ):

@@ -16,6 +16,7 @@ import yaml
 from confluent_kafka.admin import NewTopic
 
 from local.kafka import PLAINTEXT, SASL_SSL, KafkaCluster, KafkaClusters, KafkaSpec, start
+from support.admin import admin_of
 from support.silent import closed_port
 from twinlog.cluster.access import ClusterAccess, flow_access
 from twinlog.cluster.secrets import resolve
@@ -50,7 +51,7 @@ def secured(trio: KafkaCluster, user: str, password_variable: str) -> dict[str, 
 
 
 def make_topics(cluster: KafkaCluster, *topics: NewTopic) -> None:
-    admin = ClusterAccess(cluster.name, resolve(cluster.client_settings(PLAINTEXT), environ={})).admin()
+    admin = admin_of(ClusterAccess(cluster.name, resolve(cluster.client_settings(PLAINTEXT), environ={})))
     with admin.errors():
         for done in admin.create_topics(list(topics)).values():
             done.result(20)

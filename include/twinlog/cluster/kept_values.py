@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinlog.cluster.committed_records import read_committed_records
@@ -82,36 +82,41 @@ class KeptValues:
         ]
         pairs += [(key.encode(), None) for key in before if key not in after]
         if pairs:
-            await self._write(writer, pairs)
+            await append_records(self.client, writer, self.topic, pairs)
 
-    async def _write(self, writer: TransactionalWriter, pairs: list[tuple[bytes, bytes | None]]) -> None:
-        partition = TopicPartition(self.topic, 0)
-        metadata = await self.client.metadata([self.topic])
-        leader = metadata.leader(partition)
-        await writer.add_partitions([partition])
-        target = SourcePartition(self.client.alias, self.topic, 0)
-        end = 0
-        for batch in build_batches(pairs, int(time.time() * 1000), max_batch_bytes=MAX_BATCH_BYTES, target=target):
-            stamped = restamp(
-                batch,
-                producer_id=writer.producer_id,
-                producer_epoch=writer.producer_epoch,
-                base_sequence=writer.take_sequence(partition, batch.record_count),
-            )
-            base_offset = (await writer.produce(leader, {partition: stamped}))[partition]
-            end = base_offset + batch.record_count
-        await writer.commit()
-        await self._await_visible(partition, end)
 
-    async def _await_visible(self, partition: TopicPartition, end: int) -> None:
-        deadline = time.monotonic() + VISIBLE_WITHIN_S
-        while time.monotonic() < deadline:
-            metadata = await self.client.metadata([self.topic])
-            stable = await list_offsets(self.client, metadata, [partition], OffsetAt.LAST_STABLE)
-            if stable.offsets.get(partition, -1) >= end:
-                return
-            await self.client.pause(PAUSE_S)
-        raise ClusterUnreachableError(
-            f"cluster {self.client.alias}: a change of {self.topic} was committed but did not become visible within "
-            f"{VISIBLE_WITHIN_S:.0f} s; check the cluster's transaction coordinators"
+async def append_records(
+    client: RawClient, writer: TransactionalWriter, topic: str, pairs: Sequence[tuple[bytes, bytes | None]]
+) -> None:
+    """Append keys and values to partition 0 in a transaction of the writer; returns once they are visible."""
+    partition = TopicPartition(topic, 0)
+    metadata = await client.metadata([topic])
+    leader = metadata.leader(partition)
+    await writer.add_partitions([partition])
+    target = SourcePartition(client.alias, topic, 0)
+    end = 0
+    for batch in build_batches(pairs, int(time.time() * 1000), max_batch_bytes=MAX_BATCH_BYTES, target=target):
+        stamped = restamp(
+            batch,
+            producer_id=writer.producer_id,
+            producer_epoch=writer.producer_epoch,
+            base_sequence=writer.take_sequence(partition, batch.record_count),
         )
+        base_offset = (await writer.produce(leader, {partition: stamped}))[partition]
+        end = base_offset + batch.record_count
+    await writer.commit()
+    await _await_visible(client, partition, end)
+
+
+async def _await_visible(client: RawClient, partition: TopicPartition, end: int) -> None:
+    deadline = time.monotonic() + VISIBLE_WITHIN_S
+    while time.monotonic() < deadline:
+        metadata = await client.metadata([partition.topic])
+        stable = await list_offsets(client, metadata, [partition], OffsetAt.LAST_STABLE)
+        if stable.offsets.get(partition, -1) >= end:
+            return
+        await client.pause(PAUSE_S)
+    raise ClusterUnreachableError(
+        f"cluster {client.alias}: a change of {partition.topic} was committed but did not become visible within "
+        f"{VISIBLE_WITHIN_S:.0f} s; check the cluster's transaction coordinators"
+    )

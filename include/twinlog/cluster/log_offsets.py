@@ -43,6 +43,17 @@ class OffsetAt(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class AtTime:
+    """The first record that is stamped with this time or a later one; where there is none, the offset is -1."""
+
+    timestamp_ms: int
+
+    @property
+    def value(self) -> tuple[int, IsolationLevel]:
+        return self.timestamp_ms, IsolationLevel.READ_COMMITTED
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetListing:
     """Offsets by partition, and for the others the name of Kafka's error."""
 
@@ -51,7 +62,7 @@ class OffsetListing:
 
 
 async def list_offsets(
-    client: RawClient, metadata: ClusterMetadata, partitions: Iterable[TopicPartition], at: OffsetAt
+    client: RawClient, metadata: ClusterMetadata, partitions: Iterable[TopicPartition], at: OffsetAt | AtTime
 ) -> OffsetListing:
     """One request to each broker that leads some of the partitions, all brokers at once.
 
@@ -72,7 +83,7 @@ async def list_offsets(
 
 
 async def _ask(
-    client: RawClient, metadata: ClusterMetadata, partitions: Iterable[TopicPartition], at: OffsetAt
+    client: RawClient, metadata: ClusterMetadata, partitions: Iterable[TopicPartition], at: OffsetAt | AtTime
 ) -> OffsetListing:
     offsets: dict[TopicPartition, int] = {}
     failed: dict[TopicPartition, str] = {}
@@ -104,7 +115,7 @@ def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | None:
     return topic.partitions[partition.partition].leader
 
 
-def _list_offsets_request(topics: Mapping[str, list[int]], at: OffsetAt) -> Any:
+def _list_offsets_request(topics: Mapping[str, list[int]], at: OffsetAt | AtTime) -> Any:
     spec, isolation = at.value
     request_topic = ListOffsetsRequest.ListOffsetsTopic
     return ListOffsetsRequest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 
 _DAY_S = 86_400
 
@@ -32,6 +33,20 @@ def offset(text: str) -> int:
     if number is None or number < 0:
         raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, not {text!r}")
     return number
+
+
+def moment(text: str) -> int:
+    """A time as milliseconds since 1970, or in ISO 8601; without a zone it is UTC."""
+    number = _whole(text)
+    if number is not None and number >= 0:
+        return number
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970, not {text!r}"
+        ) from None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _whole(text: str) -> int | None:

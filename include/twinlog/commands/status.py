@@ -7,11 +7,12 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from twinlog.commands import metrics
 from twinlog.commands.arguments import seconds
 from twinlog.commands.console import Console, table
 
 if TYPE_CHECKING:
-    from twinlog.operations.status import SideStatus, Status
+    from twinlog.operations.status import FlowStatus, SideStatus, Status
 
 
 def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
@@ -20,23 +21,32 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=15.0, help="how long to wait for a cluster (15)"
     )
+    parser.add_argument("--groups", action="store_true", help="also whether each consumer group could fail over now")
+    metrics.add_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(asked: argparse.Namespace, console: Console) -> int:
     from twinlog.cluster.access import flow_access  # noqa: PLC0415 - brings the Kafka clients
     from twinlog.intake.topology_file import load  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.metrics import collect  # noqa: PLC0415 - as the first
     from twinlog.operations.status import status  # noqa: PLC0415 - as the first
 
     topology = load(asked.topology)
     wanted = None if asked.flow is None else [asked.flow]
-    found = status(topology, functools.partial(flow_access, topology), wanted, asked.timeout)
+    accesses = functools.partial(flow_access, topology)
+    found = status(topology, accesses, wanted, asked.timeout, groups=asked.groups)
     console.result(_lines(found), found.to_json())
     for flow in found.flows:
         if flow.problem is not None:
             console.note(f"twinlog: {flow.flow}: {flow.problem}")
     for message in sorted({side.error for side in found.sides if side.error is not None}):
         console.note(f"twinlog: {message}")
+    if asked.metrics is not None:
+        collected = collect(topology, accesses, found)
+        metrics.write(asked, collected.samples)
+        for problem in collected.problems:
+            console.note(f"twinlog: {problem}")
     return found.exit_code
 
 
@@ -44,13 +54,15 @@ def _lines(found: Status) -> Iterator[str]:
     if not found.flows:
         yield "no flow is enabled"
         return
-    rows = [["FLOW", "STATE", "TO MIRROR", "BEHIND", "LAST RUN", "SOURCE", "TARGET"]]
+    rows = [["FLOW", "STATE", "TO MIRROR", "BEHIND", "GROUPS READY", "HEARTBEAT", "LAST RUN", "SOURCE", "TARGET"]]
     rows += [
         [
             flow.flow,
             flow.state,
             _amount(flow.topics, flow.partitions),
             _behind(flow.lag_records, flow.lag_seconds),
+            _groups(flow),
+            "none" if flow.heartbeat_age_s is None else f"{flow.heartbeat_age_s:,.1f} s ago",
             flow.last_run or "none",
             _side(flow.source),
             _side(flow.target),
@@ -63,10 +75,38 @@ def _lines(found: Status) -> Iterator[str]:
         yield ""
         rows = [["FLOW", "TOPIC", "BEHIND"]]
         yield from table(rows + [[flow, topic.topic, _behind(topic.records, topic.seconds)] for flow, topic in late])
+    for flow in found.flows:
+        if flow.groups:
+            yield ""
+            yield from _group_table(flow)
     concerns = sorted({warning.message for flow in found.flows for warning in flow.preflight})
     if concerns:
         yield ""
         yield from concerns
+
+
+def _groups(flow: FlowStatus) -> str:
+    if flow.groups_ready is None or flow.groups_not_ready is None:
+        return "unknown"
+    return f"{flow.groups_ready:,} of {flow.groups_ready + flow.groups_not_ready:,}"
+
+
+def _group_table(flow: FlowStatus) -> list[str]:
+    heading = [f"GROUP OF {flow.flow}, SEEN {flow.groups_seen}", "READY", "PARTITIONS", "UNREAD", "NOT COPIED", "WHY"]
+    return table(
+        [heading]
+        + [
+            [
+                group.group,
+                "yes" if group.ready else "no",
+                f"{group.partitions:,}",
+                f"{group.unread:,}",
+                _behind(group.lost_records, group.lost_seconds),
+                "; ".join(group.reasons),
+            ]
+            for group in flow.groups
+        ]
+    )
 
 
 def _behind(records: int | None, seconds: float | None) -> str:

@@ -43,7 +43,6 @@ class SelectionSettings:
         "Consumer groups whose positions are translated.",
         section=_SELECTION,
         mm2=True,
-        planned=True,
     )
     groups_exclude: tuple[str, ...] = setting(
         "groups.exclude",
@@ -56,7 +55,6 @@ class SelectionSettings:
         "Consumer groups to leave out; stronger than `groups`.",
         section=_SELECTION,
         mm2=True,
-        planned=True,
     )
     config_properties_exclude: tuple[str, ...] = setting(
         "config.properties.exclude",
@@ -90,7 +88,6 @@ class SelectionSettings:
         "A Python class that decides which groups are translated, in place of `groups` and "
         "`groups.exclude`; called with the flow, its `accepts(group)` answers true or false.",
         section=_SELECTION,
-        planned=True,
     )
     config_filter: str | None = setting(
         "config.filter",

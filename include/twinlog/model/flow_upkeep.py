@@ -120,16 +120,16 @@ class GroupSettings:
         "refresh.groups.enabled",
         True,
         Boolean(),
-        "Whether new groups are looked for.",
+        "Whether new groups are looked for, which every pass over the groups does; without, a pass keeps to the groups "
+        "that have checkpoints already, once there are any.",
         section=_GROUPS,
         mm2=True,
-        planned=True,
     )
     refresh_groups_interval_seconds: int = setting(
         "refresh.groups.interval.seconds",
         600,
         Integer(1),
-        "How often they are looked for.",
+        "How often they are looked for. Twinlog looks in every pass, since listing groups costs a request a broker.",
         section=_GROUPS,
         mm2=True,
         planned=True,
@@ -138,21 +138,21 @@ class GroupSettings:
         "sync.group.offsets.enabled",
         False,
         Boolean(),
-        "Whether translated positions are committed for the groups on the target; never for a group with "
-        "active members there.",
+        "Whether translated positions are committed for the groups on the target: never for a group with active "
+        "members there, nor over a newer position that the group made there itself; rewinds on the source are "
+        "followed. Each is written to the checkpoints topic too, whatever `emit.checkpoints.enabled` says: by that "
+        "Twinlog knows its own commits from the groups'.",
         section=_GROUPS,
         mm2=True,
         aliases=("sync.group.offsets",),
-        planned=True,
     )
     sync_group_offsets_interval_seconds: int = setting(
         "sync.group.offsets.interval.seconds",
         60,
         Integer(1),
-        "How often they are committed.",
+        "How long a run leaves them out after the last time; `twinlog checkpoint` does it at once.",
         section=_GROUPS,
         mm2=True,
-        planned=True,
     )
 
 
@@ -164,19 +164,18 @@ class SignalSettings:
         "emit.heartbeats.enabled",
         True,
         Boolean(),
-        "Whether heartbeats are written.",
+        "Whether every run writes a heartbeat to the source; its age on the target is the flow's measured recovery "
+        "point. `twinlog heartbeat` writes one between runs.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     emit_heartbeats_interval_seconds: int = setting(
         "emit.heartbeats.interval.seconds",
         1,
         Integer(1),
-        "How often a heartbeat is written.",
+        "How long a run leaves out its heartbeat after the flow's last.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     heartbeats_replication_enabled: bool = setting(
         "heartbeats.replication.enabled",
@@ -190,29 +189,27 @@ class SignalSettings:
         "emit.checkpoints.enabled",
         True,
         Boolean(),
-        "Whether translated positions are written to the checkpoints topic on the target.",
+        "Whether translated positions are written to the checkpoints topic on the target, in MirrorMaker 2's format, "
+        "at the end of a run and by `twinlog checkpoint`. Only what has changed is written.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     emit_checkpoints_interval_seconds: int = setting(
         "emit.checkpoints.interval.seconds",
         60,
         Integer(1),
-        "How often they are written.",
+        "How long a run leaves them out after the last time; `twinlog checkpoint` does it at once.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     emit_offset_syncs_enabled: bool = setting(
         "emit.offset-syncs.enabled",
         True,
         Boolean(),
-        "Whether offset syncs are written in MirrorMaker 2's format, for tools made for it; Twinlog "
-        "translates by its ledger.",
+        "Whether a run writes the offsets of the last copied record of every partition that moved, in MirrorMaker 2's "
+        "format, for tools made for it; Twinlog translates by its ledger.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     offset_syncs_topic_location: str = setting(
         "offset-syncs.topic.location",
@@ -221,7 +218,6 @@ class SignalSettings:
         "On which cluster the offset-syncs topic is.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     offset_syncs_topic_replication_factor: int = setting(
         "offset-syncs.topic.replication.factor",
@@ -230,16 +226,14 @@ class SignalSettings:
         "Replicas of the offset-syncs topic.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     checkpoints_topic_replication_factor: int = setting(
         "checkpoints.topic.replication.factor",
         3,
         Integer(1),
-        "Replicas of the checkpoints topic.",
+        "Replicas of the checkpoints topic, or as many as there are brokers.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
     )
     heartbeats_topic_replication_factor: int = setting(
         "heartbeats.topic.replication.factor",
@@ -248,7 +242,35 @@ class SignalSettings:
         "Replicas of the heartbeats topic.",
         section=_SIGNS,
         mm2=True,
-        planned=True,
+    )
+    canary_enabled: bool = setting(
+        "canary.enabled",
+        True,
+        Boolean(),
+        "Whether the canary topic of the source, `twinlog.<source>.canary`, is mirrored even where `topics` does not "
+        "name it, and `twinlog canary` may write to it.",
+        section=_SIGNS,
+    )
+    canary_records: int = setting(
+        "canary.records",
+        100,
+        Integer(1),
+        "Records that one canary writes to each partition of its topic.",
+        section=_SIGNS,
+    )
+    canary_topic_partitions: int | None = setting(
+        "canary.topic.partitions",
+        None,
+        Integer(1),
+        "Partitions of the canary topic when it is made; as many as the source has brokers if not set.",
+        section=_SIGNS,
+    )
+    canary_topic_replication_factor: int = setting(
+        "canary.topic.replication.factor",
+        3,
+        Integer(1),
+        "Replicas of the canary topic.",
+        section=_SIGNS,
     )
     journal_topic_replication_factor: int = setting(
         "journal.topic.replication.factor",

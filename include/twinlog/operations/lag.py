@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from twinlog.cluster.committed import fetch_positions
@@ -48,15 +49,33 @@ class Lag:
         return max(known, default=0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """What of one partition of the source is not copied; seconds as in TopicLag."""
+
+    records: int = 0
+    seconds: float | None = 0.0
+
+
 async def measure(source: RawClient, target: RawClient, flow: Flow, policy: NamingPolicy, topics: list[Topic]) -> Lag:
     """The lag of these topics of the source, now."""
-    view = await source.metadata([topic.name for topic in topics])
     partitions = [TopicPartition(topic.name, number) for topic in topics for number in range(len(topic.partitions))]
+    waiting = await measure_partitions(source, target, flow, policy, partitions)
+    by_topic: dict[str, list[PartitionLag]] = defaultdict(list)
+    for partition, lag in waiting.items():
+        by_topic[partition.topic].append(lag)
+    return Lag(tuple(_topic_lag(topic.name, by_topic[topic.name]) for topic in topics))
+
+
+async def measure_partitions(
+    source: RawClient, target: RawClient, flow: Flow, policy: NamingPolicy, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, PartitionLag]:
+    """The lag of those of these partitions of the source that have any; one that can't be looked at has none."""
+    view = await source.metadata({partition.topic for partition in partitions})
     positions = await fetch_positions(target, position_group(flow.name))
     starts = (await list_offsets(source, view, partitions, OffsetAt.LOG_START)).offsets
     ends = (await list_offsets(source, view, partitions, OffsetAt.LOG_END)).offsets
     waiting: dict[TopicPartition, int] = {}
-    records: dict[str, int] = defaultdict(int)
     for partition in partitions:
         if partition not in starts or partition not in ends:
             continue
@@ -66,17 +85,20 @@ async def measure(source: RawClient, target: RawClient, flow: Flow, policy: Nami
         at = max(mirrored, starts[partition])
         if at < ends[partition]:
             waiting[partition] = at
-            records[partition.topic] += ends[partition] - at
     written = await times_at(source, view, waiting)
-    oldest: dict[str, int] = {}
-    for partition, written_ms in written.items():
-        if written_ms >= 0:
-            oldest[partition.topic] = min(written_ms, oldest.get(partition.topic, written_ms))
     now_ms = time.time() * 1000
-    return Lag(tuple(_topic_lag(topic.name, records[topic.name], oldest.get(topic.name), now_ms) for topic in topics))
+    return {
+        partition: PartitionLag(ends[partition] - at, _age_s(written.get(partition, -1), now_ms))
+        for partition, at in waiting.items()
+    }
 
 
-def _topic_lag(topic: str, records: int, oldest_ms: int | None, now_ms: float) -> TopicLag:
-    if not records:
+def _age_s(written_ms: int, now_ms: float) -> float | None:
+    return None if written_ms < 0 else max(0.0, now_ms - written_ms) / 1000
+
+
+def _topic_lag(topic: str, waiting: list[PartitionLag]) -> TopicLag:
+    if not waiting:
         return TopicLag(topic, 0, 0.0)
-    return TopicLag(topic, records, None if oldest_ms is None else max(0.0, now_ms - oldest_ms) / 1000)
+    known = [lag.seconds for lag in waiting if lag.seconds is not None]
+    return TopicLag(topic, sum(lag.records for lag in waiting), max(known, default=None))

@@ -1,8 +1,8 @@
-"""One whole run of a flow: prepare the target, plan, copy, record.
+"""One whole run of a flow: prepare the target, plan, copy, record, checkpoint.
 
-A run holds the flow's lease from before it prepares until it has recorded; without the lease it ends as skipped and has
-changed nothing but, before the first run, created the flow's internal topics. Whatever ends a run early, the next one
-goes on from the committed positions.
+A run holds the flow's lease from before it prepares until it has checkpointed; without the lease it ends as skipped and
+has changed nothing but, before the first run, created the flow's internal topics. Whatever ends a run early, the next
+one goes on from the committed positions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.cluster.copier import LaneReport
+from twinlog.cluster.copier import LaneReport, Outcome
 from twinlog.cluster.copy_order import CopyOrder, Executor
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
@@ -21,18 +21,23 @@ from twinlog.cluster.refusals import principal_of
 from twinlog.errors import FencedError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
-from twinlog.model.flow_state import FlowRecord
+from twinlog.model.budget import Budget
+from twinlog.model.flow_state import Holder
 from twinlog.model.lanes import lane_of
-from twinlog.model.plan import Budget, Decision, Plan, Rules, StartAt, plan
+from twinlog.model.plan import Decision, Plan, Rules, StartAt, plan
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.checkpoint import Checkpointing
 from twinlog.operations.copy_settings import copy_settings
+from twinlog.operations.heartbeat import beat_of_run
 from twinlog.operations.internal_topics import create_internal_topics
-from twinlog.operations.lease import LEASE_S, held
-from twinlog.operations.mirror_result import MirrorResult, planned_findings
+from twinlog.operations.lease import LEASE_S, Held, flow_store, held
+from twinlog.operations.mirror_result import MirrorResult, held_to_the_end, planned_findings
+from twinlog.operations.offset_syncs import COLUMNS as OFFSET_SYNC_COLUMNS
+from twinlog.operations.offset_syncs import write_offset_syncs
 from twinlog.operations.position_keeping import PositionKeeper
 from twinlog.operations.progress import Show, watched
-from twinlog.operations.recording import bring_up_to_date, run_totals
+from twinlog.operations.recording import TOTALLED, bring_up_to_date, rows_of_run, run_totals
 from twinlog.operations.started_anew import started_anew
 from twinlog.operations.survey import Survey, survey
 from twinlog.operations.sync import Sync
@@ -100,8 +105,9 @@ class Mirror:
                 if lease.refused is not None:
                     return MirrorResult(self._flow.name, run, skipped=lease.refused)
                 try:
-                    notes = self._bring_in_step(sides, limits)
-                    result = self._copy(source, target, execute, topics, lease.record, tasks, limits, run)
+                    notes = (*self._beat(source, limits), *self._bring_in_step(sides, limits))
+                    result = self._copy(source, target, execute, topics, lease, tasks, limits)
+                    notes = (*notes, *result.notes, *self._checkpoint(limits))
                     return replace(result, notes=notes, findings=(*refused, *result.findings))
                 except FencedError as overtaken:
                     return MirrorResult(self._flow.name, run, skipped=str(overtaken))
@@ -112,15 +118,15 @@ class Mirror:
         target: RawClient,
         execute: Executor,
         topics: Sequence[Topic],
-        record: FlowRecord,
+        lease: Held,
         tasks: int,
         limits: Limits,
-        run: str,
     ) -> MirrorResult:
         started = time.monotonic()
         before = self._ledger.mark()
         found = target.run(survey(source, target, self._flow, self._policy, [topic.name for topic in topics]))
-        keeper = PositionKeeper(self._flow, run, record, self._ends.target, target, self._ledger)
+        lanes = lease.record.lanes
+        keeper = PositionKeeper(self._flow, lease.holder, lease.record, self._ends.target, target, self._ledger)
         found = replace(found, partitions=keeper.recover(found.partitions))
         anew = started_anew(self._ledger, found.partitions)
         if limits.topics is None:
@@ -128,15 +134,20 @@ class Mirror:
         back = way_back(self._topology, self._flow, self._ends.source, source, found.partitions)
         if back is not None:
             found = replace(found, partitions=back.bounded(found.partitions))
-        planned = self._plan(found, record.lanes, tasks, limits)
+        planned = self._plan(found, lanes, tasks, limits)
         if back is not None:
             planned = back.applied(planned)
-        reports = self._execute(execute, planned, self._orders(planned, found, record.lanes, limits, run))
+        reports = self._execute(execute, planned, self._orders(planned, found, lanes, limits, lease.holder))
         twins = {pair.target for pair in found.partitions.pairs}
         bring_up_to_date(self._ledger, self._flow, self._ends.target, target, twins)
+        copied = rows_of_run(self._ledger, before, lease.holder.run, (*TOTALLED, *OFFSET_SYNC_COLUMNS))
+        at_source = self._flow.offset_syncs_topic_location == "source"
+        access, client = (self._ends.source, source) if at_source else (self._ends.target, target)
+        if any(report.outcome is Outcome.FENCED for report in reports) and self._is_held(target, lease.holder):
+            reports = held_to_the_end(reports)
         return MirrorResult(
             self._flow.name,
-            run,
+            lease.holder.run,
             seconds=time.monotonic() - started,
             partitions=sum(len(task.ranges) for task in planned.tasks),
             left_records=planned.left_records,
@@ -147,7 +158,8 @@ class Mirror:
                 *planned_findings(planned),
                 *(finding for report in reports for finding in report.findings),
             ),
-            recorded=run_totals(self._ledger, before, run),
+            recorded=run_totals(copied),
+            notes=write_offset_syncs(self._flow, access, client, copied),
         )
 
     def _execute(self, execute: Executor, planned: Plan, orders: list[CopyOrder]) -> list[LaneReport]:
@@ -158,6 +170,9 @@ class Mirror:
         ranges = [planned_range for task in planned.tasks for planned_range in task.ranges]
         with watched(self._flow.name, self._ends.target, ranges, self._show):
             return execute(orders)
+
+    def _is_held(self, target: RawClient, holder: Holder) -> bool:
+        return target.run(flow_store(self._flow, target).read()).is_leased_to(holder)
 
     def _topics(self, source: ClusterMetadata, limits: Limits) -> list[Topic]:
         """The source's topics that the flow takes, of those that this run is limited to."""
@@ -174,6 +189,17 @@ class Mirror:
         sides.target.run(
             create_internal_topics(sides.target, self._flow, self._flow.lanes, sides.target_view, principal)
         )
+
+    def _beat(self, source: RawClient, limits: Limits) -> tuple[str, ...]:
+        """A heartbeat for this run to bring over; one whose topic is new is brought by the next."""
+        return beat_of_run(self._flow, self._ends.source, source) if limits.topics is None else ()
+
+    def _checkpoint(self, limits: Limits) -> tuple[str, ...]:
+        """The groups' positions, as often as the flow says; a run of some topics would find the others behind."""
+        if limits.topics is not None:
+            return ()
+        source, target = self._ends.source, self._ends.target
+        return Checkpointing(self._topology, self._flow, source, target, self._ledger).run_if_due()
 
     def _bring_in_step(self, sides: Sides, limits: Limits) -> tuple[str, ...]:
         """Topics, settings and permissions before the first record is copied; what there is to say of them."""
@@ -197,14 +223,14 @@ class Mirror:
             Rules(StartAt(flow.topics_from), Decision(flow.on_expired)),
         )
 
-    def _orders(self, planned: Plan, found: Survey, lanes: int, limits: Limits, run: str) -> list[CopyOrder]:
+    def _orders(self, planned: Plan, found: Survey, lanes: int, limits: Limits, holder: Holder) -> list[CopyOrder]:
         total = sum(task.bytes for task in planned.tasks) or 1
         reading, writing = self._ends.reading.settings, self._ends.writing.settings
         return [
             CopyOrder(
                 copy_settings(
                     self._flow,
-                    run,
+                    holder,
                     lanes=lanes,
                     reading=reading,
                     writing=writing,

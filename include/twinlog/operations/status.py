@@ -10,11 +10,13 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.metadata import ClusterMetadata, Topic
+from twinlog.cluster.refusals import principal_of
 from twinlog.cluster.secrets import mask
 from twinlog.errors import TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
@@ -23,8 +25,11 @@ from twinlog.model.lanes import state_topic
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.asking import ask_all
+from twinlog.operations.group_status import readiness_of_flows
+from twinlog.operations.heartbeat import heartbeat_age
 from twinlog.operations.lag import Lag, TopicLag, measure
-from twinlog.operations.preflight import PreflightWarning, preflight, target_internal_topics
+from twinlog.operations.preflight import PreflightSide, PreflightWarning, preflight, target_internal_topics
+from twinlog.operations.readiness import GroupReadiness, Readiness
 
 DEFAULT_TIMEOUT_S = 15.0
 AccessFor = Callable[[Flow, str], ClusterAccess]
@@ -59,6 +64,8 @@ class FlowStatus:
     lag_seconds: float | None = None
     lag: tuple[TopicLag, ...] = ()
     """The same a topic."""
+    heartbeat_age_s: float | None = None
+    """Of the newest heartbeat that has reached the target: the measured recovery point."""
     preflight: tuple[PreflightWarning, ...] = ()
     """What would hurt if a broker were lost, on either side."""
     problem: str | None = None
@@ -67,6 +74,10 @@ class FlowStatus:
     last_run: str | None = None
     groups_ready: int | None = None
     groups_not_ready: int | None = None
+    groups_seen: str | None = None
+    """When the groups were last looked at."""
+    groups: tuple[GroupReadiness, ...] = ()
+    """Each of them, where they were asked for."""
     last_verdict: str | None = None
 
 
@@ -96,6 +107,7 @@ class Status:
         for flow, row in zip(self.flows, rows, strict=True):
             del row["exit_code"]
             row["lag"] = list(row["lag"])  # Airflow keeps lists as they are, and wraps tuples
+            row["groups"] = [{**group, "reasons": list(group["reasons"])} for group in row["groups"]]
             row["preflight"] = [warning.to_json() for warning in flow.preflight]
             for side in (row["source"], row["target"]):
                 del side["exit_code"], side["retriable"]
@@ -108,6 +120,7 @@ class _Past:
 
     state: str
     lag: Lag
+    heartbeat_age_s: float | None
     last_run: str | None
 
 
@@ -125,8 +138,10 @@ def status(
     accesses: AccessFor,
     flows: Sequence[str] | None = None,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    *,
+    groups: bool = False,
 ) -> Status:
-    """The status of the flows that are named, or of all that are enabled."""
+    """The status of the flows that are named, or of all that are enabled; with `groups`, every group's too."""
     chosen = (
         [topology.flow(name) for name in flows]
         if flows is not None
@@ -162,7 +177,11 @@ def status(
             taken = _taken(source, selections[flow.name])
             looks[flow.name] = functools.partial(_look_closer, topology, flow, accesses, taken, (source, target))
     closer = ask_all(looks, max(0.0, deadline - time.monotonic()), lambda name: f"what {name} has done")
-    return Status(tuple(_with_look(row, closer.get(name)) for name, row in rows.items()))
+    rows = {name: _with_look(row, closer.get(name)) for name, row in rows.items()}
+    fresh = {name for name, row in rows.items() if groups and row.last_run is not None}
+    ready, failed = readiness_of_flows(topology, chosen, accesses, fresh, max(0.0, deadline - time.monotonic()))
+    rows |= {name: _with_look(rows[name], error) for name, error in failed.items()}
+    return Status(tuple(_with_groups(row, ready.get(name), listed=groups) for name, row in rows.items()))
 
 
 def _selection(topology: Topology, flow: Flow) -> TopicSelection:
@@ -211,19 +230,22 @@ def _look_closer(
 ) -> _Look:
     policy = naming_of(flow)
     twins = [policy.target_name(topic.name) for topic in taken]
-    with accesses(flow, "target").raw() as there, accesses(flow, "source").raw(beside=there) as here:
+    source, target = accesses(flow, "source"), accesses(flow, "target")
+    with target.raw() as there, source.raw(beside=there) as here:
+        mirrored, kept = [topic.name for topic in taken], [*twins, *target_internal_topics(flow)]
         warnings = there.run(
             preflight(
-                (here, views[0], [topic.name for topic in taken]),
-                (there, views[1], [*twins, *target_internal_topics(flow)]),
+                PreflightSide(here, views[0], principal_of(source.settings), mirrored),
+                PreflightSide(there, views[1], principal_of(target.settings), kept),
             )
         )
         if not _has_run(flow, views[1]):
             return _Look(tuple(warnings), None)
         record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
         lag = there.run(measure(here, there, flow, policy, taken))
+        age_s = heartbeat_age(flow, target, there)
     last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
-    return _Look(tuple(warnings), _Past(str(record.state) if flow.enabled else "disabled", lag, last_run))
+    return _Look(tuple(warnings), _Past(str(record.state) if flow.enabled else "disabled", lag, age_s, last_run))
 
 
 def _with_look(row: FlowStatus, look: _Look | TwinlogError | None) -> FlowStatus:
@@ -241,7 +263,20 @@ def _with_look(row: FlowStatus, look: _Look | TwinlogError | None) -> FlowStatus
         lag_records=past.lag.records,
         lag_seconds=None if past.lag.seconds is None else round(past.lag.seconds, 3),
         lag=past.lag.topics,
+        heartbeat_age_s=None if past.heartbeat_age_s is None else round(past.heartbeat_age_s, 3),
         last_run=past.last_run,
+    )
+
+
+def _with_groups(row: FlowStatus, found: Readiness | None, *, listed: bool) -> FlowStatus:
+    if found is None:
+        return row
+    return replace(
+        row,
+        groups_ready=found.ready,
+        groups_not_ready=found.not_ready,
+        groups_seen=datetime.fromtimestamp(found.at_ms / 1000, UTC).isoformat(timespec="seconds"),
+        groups=tuple(found.groups) if listed else (),
     )
 
 

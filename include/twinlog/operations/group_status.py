@@ -1,0 +1,42 @@
+"""How ready the groups of flows are, for `status`: looked at now where that is asked for and both clusters answer, and
+otherwise as the last pass left it beside the ledger."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Sequence
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.errors import TwinlogError
+from twinlog.ledger.store import Ledger
+from twinlog.model.topology import Flow, Topology
+from twinlog.operations.asking import ask_all
+from twinlog.operations.checkpoint import Checkpointing
+from twinlog.operations.readiness import Readiness, ReadinessTables
+
+
+def readiness_of_flows(
+    topology: Topology,
+    flows: Sequence[Flow],
+    accesses: Callable[[Flow, str], ClusterAccess],
+    fresh: Collection[str],
+    timeout_s: float,
+) -> tuple[dict[str, Readiness], dict[str, TwinlogError]]:
+    """By flow, those of `fresh` looked at now, within the time-out, and what kept us from that; a flow of which nothing
+    is known is left out."""
+    ledgers = {flow.name: Ledger(topology.ledger_for(flow), flow.source, flow.target) for flow in flows}
+    questions = {
+        flow.name: functools.partial(_look, topology, flow, accesses, ledgers[flow.name])
+        for flow in flows
+        if flow.name in fresh
+    }
+    now = ask_all(questions, timeout_s, lambda name: f"the groups of {name}")
+    found = {name: answer for name, answer in now.items() if isinstance(answer, Readiness)}
+    for name, ledger in ledgers.items():
+        if name not in found and (last := ReadinessTables(ledger).last()) is not None:
+            found[name] = last
+    return found, {name: answer for name, answer in now.items() if isinstance(answer, TwinlogError)}
+
+
+def _look(topology: Topology, flow: Flow, accesses: Callable[[Flow, str], ClusterAccess], ledger: Ledger) -> Readiness:
+    return Checkpointing(topology, flow, accesses(flow, "source"), accesses(flow, "target"), ledger).look()

@@ -1,0 +1,69 @@
+"""The translation of groups' positions: by the flow's own ledger, and for names that are mirrored both ways by both.
+
+Where a name is mirrored both ways the two logs interleave differently, so that one offset can't mean the same set of
+records; those topics are translated to the first record that the group has not read, and what it reads again is
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.ledger.schema import IN_MEMORY
+from twinlog.ledger.store import Ledger
+from twinlog.ledger.translate import Translator
+from twinlog.ledger.two_way import TwoWayTranslator
+from twinlog.model.lanes import journal_topic
+from twinlog.model.topology import Flow, Topology
+from twinlog.operations.translate import translator
+from twinlog.operations.way_back import other_direction
+
+
+@dataclass(frozen=True)
+class GroupTranslation:
+    """A flow's translator, and the one for its topics that come back under the same name, if any do."""
+
+    onward: Translator
+    both: TwoWayTranslator | None = None
+    comes_back: Callable[[str], bool] = lambda _: False
+    """Whether a topic of the source is mirrored both ways under one name."""
+
+    def table(self, asked: pa.Table, *, both_ways: bool) -> pa.Table:
+        """As Translator.table does, of topics that are all of the one kind or all of the other."""
+        if both_ways and self.both is not None:
+            return self.both.table(asked)
+        answers = self.onward.table(asked)
+        return answers.append_column("read_again", pa.repeat(pa.scalar(0, pa.int64()), answers.num_rows))
+
+
+def group_translation(
+    topology: Topology, flow: Flow, source: ClusterAccess | None, target: ClusterAccess, ledger: Ledger
+) -> GroupTranslation:
+    """Read now; without the source, topics that are mirrored both ways have no translator."""
+    onward = translator(flow, target, ledger)
+    other = other_direction(topology, flow)
+    if other is None:
+        return GroupTranslation(onward)
+    here, there, takes_back = naming_of(flow), naming_of(other), topics_of(other)
+
+    def comes_back(topic: str) -> bool:
+        twin = here.target_name(topic)
+        return takes_back.accepts(twin) and there.target_name(twin) == topic
+
+    both = None if source is None else TwoWayTranslator(onward, _back(topology, other, source))
+    return GroupTranslation(onward, both, comes_back)
+
+
+def _back(topology: Topology, other: Flow, source: ClusterAccess) -> Translator:
+    """The other direction's translator; one that knows nothing where that flow has never run."""
+    journal = journal_topic(other.source, other.target)
+    with source.raw() as client:
+        known = client.run(client.metadata([journal])).topics[journal]
+    if known.error == "UnknownTopicOrPartitionError":
+        return Translator(IN_MEMORY.empty_table(), [])
+    return translator(other, source, Ledger(topology.ledger_for(other), other.source, other.target))

@@ -1,0 +1,202 @@
+"""Readiness: for each group of a flow, can it fail over now, to which offsets, what would it lose and what is unread.
+
+Kept as a Parquet table a pass, beside the ledger, where the target's side finds it when the source is gone:
+
+    <ledger>/_readiness/source=nyc/target=lon/readiness-<milliseconds>.parquet       the last 100 of them
+
+A row is a group on a partition, with the columns of SCHEMA. `unread` counts the copied records from the group's offset
+to the end of what was copied, by the ledger; `lost_records` and `lost_seconds` are what the source has of the partition
+beyond the mirror's position, counted in offsets, and how long the oldest of that has been waiting. `read_again` is 0
+but where one name is mirrored both ways.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
+from pyarrow import parquet as pq  # noqa: TID253 - as above
+
+from twinlog.cluster.raw import RawClient
+from twinlog.intake.extensions import naming_of
+from twinlog.ledger.folder import Folder
+from twinlog.ledger.store import Ledger
+from twinlog.ledger.translate import Translator
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.topology import Flow
+from twinlog.operations.lag import PartitionLag, measure_partitions
+from twinlog.operations.standings import Standing, Standings
+
+KEPT = 100
+
+SCHEMA = pa.schema(
+    [
+        ("flow", pa.string()),
+        ("at_ms", pa.int64()),
+        ("group", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("source_offset", pa.int64()),
+        ("target_topic", pa.string()),
+        ("target_offset", pa.int64()),
+        ("how", pa.string()),
+        ("ready", pa.bool_()),
+        ("reason", pa.string()),
+        ("behind", pa.int64()),
+        ("unread", pa.int64()),
+        ("read_again", pa.int64()),
+        ("lost_records", pa.int64()),
+        ("lost_seconds", pa.float64()),
+    ]
+)
+_NAME = re.compile(r"readiness-(\d{15})\.parquet")
+
+
+@dataclass(frozen=True)
+class GroupReadiness:
+    """One group, over all its partitions."""
+
+    group: str
+    ready: bool
+    partitions: int
+    unread: int
+    lost_records: int | None
+    lost_seconds: float | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """All groups of a flow at one moment: a table of SCHEMA."""
+
+    at_ms: int
+    table: pa.Table
+
+    @property
+    def ready(self) -> int:
+        return sum(group.ready for group in self.groups)
+
+    @property
+    def not_ready(self) -> int:
+        return len(self.groups) - self.ready
+
+    @cached_property
+    def groups(self) -> list[GroupReadiness]:
+        rows: dict[str, list[dict[str, object]]] = {}
+        for row in self.table.to_pylist():
+            rows.setdefault(row["group"], []).append(row)
+        return [_group(name, members) for name, members in sorted(rows.items())]
+
+
+def readiness(flow: Flow, source: RawClient, target: RawClient, found: Standings, translator: Translator) -> Readiness:
+    """The standings with what is unread and what would be lost, measured now."""
+    policy = naming_of(flow)
+    partitions = sorted({row.source for row in found.rows if row.source is not None and row.target is not None})
+    lags = target.run(measure_partitions(source, target, flow, policy, partitions)) if partitions else {}
+    return _tabulated(flow, found, unread_of(found.rows, translator), lags)
+
+
+def _tabulated(
+    flow: Flow,
+    found: Standings,
+    unread: Sequence[int | None],
+    lags: Mapping[TopicPartition, PartitionLag],
+) -> Readiness:
+    at_ms = int(time.time() * 1000)
+    rows = found.rows
+    lost = [None if row.target is None else _lag(lags, row) for row in rows]
+    columns: dict[str, Iterable[object]] = {
+        "flow": [flow.name] * len(rows),
+        "at_ms": [at_ms] * len(rows),
+        "group": (row.group for row in rows),
+        "topic": (None if row.source is None else row.source.topic for row in rows),
+        "partition": (None if row.source is None else row.source.partition for row in rows),
+        "source_offset": (None if row.committed is None else row.committed.offset for row in rows),
+        "target_topic": (None if row.target is None else row.target.topic for row in rows),
+        "target_offset": (row.offset for row in rows),
+        "how": (row.how for row in rows),
+        "ready": (row.ready for row in rows),
+        "reason": (None if row.reason is None else str(row.reason) for row in rows),
+        "behind": (row.behind for row in rows),
+        "unread": unread,
+        "read_again": (row.read_again for row in rows),
+        "lost_records": (None if lag is None else lag.records for lag in lost),
+        "lost_seconds": (None if lag is None else lag.seconds for lag in lost),
+    }
+    return Readiness(at_ms, pa.table([list(columns[name]) for name in SCHEMA.names], schema=SCHEMA))
+
+
+def unread_of(rows: Sequence[Standing], translator: Translator) -> list[int | None]:
+    """How many copied records lie at or after each row's offset on the target; None where it has none."""
+    known = [(row.target, row.offset) for row in rows if row.target is not None and row.offset is not None]
+    asked = pa.table(
+        {
+            "topic": pa.array([target.topic for target, _ in known], pa.string()),
+            "partition": pa.array([target.partition for target, _ in known], pa.int32()),
+            "offset": pa.array([offset for _, offset in known], pa.int64()),
+        }
+    )
+    counts = iter(translator.unread(asked).tolist())
+    return [next(counts) if row.target is not None and row.offset is not None else None for row in rows]
+
+
+def _lag(lags: Mapping[TopicPartition, PartitionLag], row: Standing) -> PartitionLag:
+    return lags.get(row.source, PartitionLag()) if row.source is not None else PartitionLag()
+
+
+def _group(name: str, rows: list[dict[str, object]]) -> GroupReadiness:
+    def numbers(column: str) -> list[float]:
+        return [float(str(row[column])) for row in rows if row[column] is not None]
+
+    lost, seconds = numbers("lost_records"), numbers("lost_seconds")
+    return GroupReadiness(
+        name,
+        all(row["ready"] for row in rows),
+        sum(1 for row in rows if row["topic"] is not None),
+        int(sum(numbers("unread"))),
+        int(sum(lost)) if lost else None,
+        max(seconds, default=None),
+        tuple(sorted({str(row["reason"]) for row in rows if row["reason"] is not None})),
+    )
+
+
+class ReadinessTables:
+    """The tables of one flow, one a pass."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._folder = Folder(ledger.readiness_uri, ledger.filesystem)
+
+    def write(self, found: Readiness) -> None:
+        """Keep one more, and forget the oldest."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(found.table, sink, compression="zstd", store_schema=False)
+        self._folder.publish(f"readiness-{found.at_ms:015}.parquet", sink.getvalue())
+        for name in self._names()[:-KEPT]:
+            self._folder.remove(name)
+
+    def last_ms(self) -> int | None:
+        """When the last pass was made; None before the first."""
+        names = self._names()
+        return _made_ms(names[-1]) if names else None
+
+    def last(self) -> Readiness | None:
+        """The newest table; None before the first."""
+        names = self._names()
+        if not names:
+            return None
+        table = pq.ParquetFile(self._folder.file_path(names[-1]), filesystem=self._folder.filesystem).read()
+        return Readiness(_made_ms(names[-1]), table.cast(SCHEMA))
+
+    def _names(self) -> list[str]:
+        return sorted(file.name for file in self._folder.files() if _NAME.fullmatch(file.name))
+
+
+def _made_ms(name: str) -> int:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name} is not a readiness table")
+    return int(match[1])

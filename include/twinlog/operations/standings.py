@@ -1,0 +1,211 @@
+"""Where every group of a flow would go on, on the target, and what is to be written there so that it does.
+
+    commits on the source  --translated all at once-->  checkpoints  --held against the target-->  decisions
+
+A row is one group on one partition. A group of which nothing can be translated has a row too, with the reason: no
+group that the flow takes is ever missing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
+
+from twinlog.cluster.checkpoint_store import GroupPartition
+from twinlog.cluster.group_offsets import Offsets, fetch_offsets
+from twinlog.cluster.groups import list_groups
+from twinlog.cluster.raw import RawClient
+from twinlog.ledger.answers import NoAnswer
+from twinlog.model.checkpoints import IN_USE, Checkpoint, Commit, Reason, Written, decide
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.selection import LeftOut, TopicSelection
+from twinlog.operations.group_translation import GroupTranslation
+from twinlog.operations.source_groups import SourceGroups
+
+_ANSWER = ("to_topic", "to_offset", "how", "reason", "behind", "read_again")
+_REASONS = {
+    NoAnswer.RECREATED: Reason.RECREATED,
+    NoAnswer.BEHIND: Reason.AHEAD,
+    NoAnswer.NOT_RECORDED: Reason.NOT_RECORDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One group on one partition; a group without commits has one row without a partition."""
+
+    group: str
+    source: TopicPartition | None = None
+    committed: Commit | None = None
+    """On the source."""
+    target: TopicPartition | None = None
+    how: str | None = None
+    """How the position was translated."""
+    checkpoint: Checkpoint | None = None
+    offset: int | None = None
+    """Where the group goes on, on the target."""
+    reason: Reason | None = None
+    behind: int | None = None
+    """How many offsets the mirror, or its ledger, is behind the group, where that is the reason."""
+    read_again: int = 0
+    """How many records the group reads twice, where one name is mirrored both ways."""
+    record_due: bool = False
+    commit_due: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether the group could go on, on the target, with nothing skipped."""
+        return self.offset is not None and (self.reason is None or self.reason in IN_USE)
+
+    @property
+    def place(self) -> GroupPartition | None:
+        return None if self.target is None else GroupPartition(self.group, self.target)
+
+
+@dataclass(frozen=True)
+class Standings:
+    """All groups of a flow."""
+
+    rows: tuple[Standing, ...]
+    filtered: int = 0
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def groups(self) -> dict[str, bool]:
+        """Every group, and whether it is ready, on all its partitions."""
+        found: dict[str, bool] = {}
+        for row in self.rows:
+            found[row.group] = row.ready and found.get(row.group, True)
+        return found
+
+    @property
+    def ready(self) -> int:
+        return sum(self.groups.values())
+
+    @property
+    def left_out(self) -> list[dict[str, object]]:
+        """Each group with each reason that it is not written for, on how many partitions."""
+        found: dict[tuple[str, Reason], list[Standing]] = defaultdict(list)
+        for row in self.rows:
+            if row.reason is not None:
+                found[row.group, row.reason].append(row)
+        return [
+            {
+                "group": group,
+                "reason": str(reason),
+                "partitions": sum(1 for row in rows if row.source is not None),
+                "behind": max((row.behind for row in rows if row.behind is not None), default=None),
+                "ready": self.groups[group],
+            }
+            for (group, reason), rows in sorted(found.items())
+        ]
+
+
+@dataclass(frozen=True)
+class TargetGroups:
+    """What the target knows of the groups: its own commits, who is active, and what we wrote before."""
+
+    written: Mapping[GroupPartition, Written]
+    active: frozenset[str] = frozenset()
+    offsets: Offsets = field(default_factory=Offsets)
+
+
+async def read_target_groups(
+    target: RawClient, groups: SourceGroups, written: Mapping[GroupPartition, Written]
+) -> TargetGroups:
+    """Ask the target for the groups that have something to translate."""
+    listed = await list_groups(target)
+    wanted = sorted(listed.keys() & groups.commits.keys())
+    active = frozenset(name for name in wanted if listed[name].active)
+    return TargetGroups(written, active, await fetch_offsets(target, wanted))
+
+
+def standings(
+    selection: TopicSelection,
+    groups: SourceGroups,
+    translation: GroupTranslation,
+    target: TargetGroups,
+    renew_before_ms: int,
+) -> Standings:
+    """Every group's rows, decided; what was written before `renew_before_ms` is due again."""
+    translated = (_decided(row, target, renew_before_ms) for row in _translated(selection, groups, translation))
+    without = (Standing(name, reason=reason) for name, reason in groups.without.items())
+    rows = sorted((*translated, *without), key=lambda row: (row.group, row.source or TopicPartition("", -1)))
+    return Standings(tuple(rows), groups.filtered, groups.notes)
+
+
+def _translated(selection: TopicSelection, groups: SourceGroups, translation: GroupTranslation) -> Iterator[Standing]:
+    one_way: list[_Asked] = []
+    both_ways: list[_Asked] = []
+    for group, commits in groups.commits.items():
+        for partition, commit in commits.items():
+            kind = both_ways if translation.comes_back(partition.topic) else one_way
+            kind.append(_Asked(group, partition, commit))
+    yield from _answered(selection, one_way, translation.table(_table(one_way), both_ways=False))
+    if both_ways and translation.both is None:
+        yield from (Standing(one.group, one.partition, one.commit, reason=Reason.BOTH_WAYS) for one in both_ways)
+    elif both_ways:
+        yield from _answered(selection, both_ways, translation.table(_table(both_ways), both_ways=True))
+
+
+class _Asked(NamedTuple):
+    group: str
+    partition: TopicPartition
+    commit: Commit
+
+
+def _table(asked: Sequence[_Asked]) -> pa.Table:
+    return pa.table(
+        {
+            "topic": pa.array([one.partition.topic for one in asked], pa.string()),
+            "partition": pa.array([one.partition.partition for one in asked], pa.int32()),
+            "offset": pa.array([one.commit.offset for one in asked], pa.int64()),
+        }
+    )
+
+
+def _answered(selection: TopicSelection, asked: Sequence[_Asked], answers: pa.Table) -> Iterator[Standing]:
+    columns = [answers.column(name).to_pylist() for name in _ANSWER]
+    for (group, partition, commit), *answer in zip(asked, *columns, strict=True):
+        to_topic, to_offset, how, reason, behind, read_again = answer
+        twin = None if to_topic is None else TopicPartition(to_topic, partition.partition)
+        if to_offset is None:
+            why = _REASONS.get(NoAnswer(reason)) or _not_mirrored(selection, partition.topic)
+            yield Standing(group, partition, commit, twin, reason=why, behind=behind)
+        else:
+            found = Checkpoint(commit.offset, to_offset, commit.metadata)
+            yield Standing(group, partition, commit, twin, how, found, read_again=read_again)
+
+
+def _not_mirrored(selection: TopicSelection, topic: str) -> Reason:
+    left_out = selection.left_out(topic)
+    if left_out is None:
+        return Reason.NO_TWIN
+    return Reason.CAME_FROM_TARGET if left_out is LeftOut.CAME_FROM_TARGET else Reason.NOT_TAKEN
+
+
+def _decided(row: Standing, target: TargetGroups, renew_before_ms: int) -> Standing:
+    if row.checkpoint is None or row.target is None or row.place is None:
+        return row
+    refused = target.offsets.refused.get(row.group)
+    if refused is not None:
+        return replace(row, reason=Reason.NOT_AUTHORIZED if refused.not_allowed else Reason.REFUSED)
+    decision = decide(
+        row.checkpoint,
+        target.written.get(row.place),
+        target.offsets.groups.get(row.group, {}).get(row.target),
+        active=row.group in target.active,
+        renew_before_ms=renew_before_ms,
+    )
+    return replace(
+        row,
+        offset=decision.offset,
+        reason=decision.reason,
+        record_due=decision.record,
+        commit_due=decision.commit,
+    )

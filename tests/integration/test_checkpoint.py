@@ -1,0 +1,316 @@
+"""Consumer groups that move: real consumers read a part on the source, are checkpointed, and read on on the target."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from local.kafka import KafkaClusters
+from support.groups import (
+    Value,
+    checkpoint,
+    checkpointing,
+    commit,
+    commit_all,
+    commits,
+    committed,
+    planning,
+    read,
+    share,
+    staying,
+)
+from support.mirroring import Twins, producer, twins
+from support.reading import read_committed
+from support.silent import closed_port
+from support.source_logs import fill, interleave
+from twinlog.model.checkpoints import Reason
+from twinlog.operations.readiness import ReadinessTables
+
+
+@pytest.fixture
+def mark() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+@pytest.fixture
+def topic(mark: str) -> str:
+    return f"orders-{mark}"
+
+
+@pytest.fixture
+def group(mark: str) -> str:
+    return f"readers-{mark}"
+
+
+@pytest.fixture
+def flow(kafka_pair: KafkaClusters, tmp_path: Path, mark: str, topic: str) -> Twins:
+    """Takes this test's topics and groups only; the clusters are every test's."""
+    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+    return twins(
+        source,
+        target,
+        tmp_path,
+        (f".*-{mark}",),
+        groups=(f".*-{mark}",),
+        checkpoints_topic_replication_factor=1,
+        transaction_bytes=2_000,
+    )
+
+
+def all_of(servers: str, topic: str) -> Counter[Value]:
+    return Counter(
+        (number, seen.value or b"") for number, records in read_committed(servers, topic).items() for seen in records
+    )
+
+
+def filled(flow: Twins, topic: str, partitions: int = 3) -> None:
+    """Several partitions, with transactions, some of them rolled back, among plain records."""
+    flow.create(topic, partitions)
+    for number in range(partitions):
+        fill(flow.source_servers, topic, [f"{number}: {value}" for value in range(40)], number, batch_num_messages=7)
+        interleave(flow.source_servers, topic, rounds=2, partition=number)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_reads_on_exactly_where_it_stopped(flow: Twins, topic: str, group: str, protocol: str) -> None:
+    filled(flow, topic)
+    everything = all_of(flow.source_servers, topic)
+    first = read(flow.source_servers, group, topic, 70, group_protocol=protocol)
+    assert flow.mirror().failures == []
+
+    result = checkpoint(flow)
+    rest = read(flow.target_servers, group, flow.twin(topic), group_protocol=protocol)
+
+    assert result.standings.groups == {group: True}
+    assert result.commits == len(committed(flow.source_servers, group, topic))
+    assert first.total() == 70
+    assert first + rest == everything
+
+
+def test_what_is_written_while_the_group_moves_is_read_once(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic)
+    read(flow.source_servers, group, topic)
+    flow.mirror()
+    checkpoint(flow)
+    fill(flow.source_servers, topic, ["later"], 1)
+    flow.mirror()
+
+    assert read(flow.target_servers, group, flow.twin(topic)) == Counter([(1, b"later")])
+
+
+def test_a_rewind_on_the_source_is_followed(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    read(flow.source_servers, group, topic)
+    flow.mirror()
+    checkpoint(flow)
+    far = committed(flow.target_servers, group, flow.twin(topic))
+    commit(flow.source_servers, group, topic, {0: 5})
+
+    result = checkpoint(flow)
+
+    assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 5}
+    assert far[0] > 5
+    assert (result.records, result.commits) == (1, 1)
+    again = checkpoint(flow)
+    assert (again.records, again.commits) == (0, 0)
+
+
+def test_a_position_that_the_group_made_itself_on_the_target_stays(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    read(flow.source_servers, group, topic, 10)
+    flow.mirror()
+    checkpoint(flow)
+    read(flow.target_servers, group, flow.twin(topic), 15)
+    own = committed(flow.target_servers, group, flow.twin(topic))
+
+    kept = checkpoint(flow)
+    commit(flow.source_servers, group, topic, {0: 2})
+    rewound = checkpoint(flow)
+    read(flow.source_servers, group, topic)
+    caught_up = checkpoint(flow)
+
+    assert [row.reason for row in kept.standings.rows] == [Reason.OWN_POSITION]
+    assert [row.reason for row in rewound.standings.rows] == [Reason.OWN_POSITION]
+    assert (kept.commits, rewound.commits, caught_up.commits) == (0, 0, 1)
+    assert own == {0: 25}
+    assert committed(flow.target_servers, group, flow.twin(topic))[0] > 25
+
+
+def test_a_group_that_is_active_on_the_target_is_untouched(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic)
+    read(flow.source_servers, group, topic, 30)
+    flow.mirror()
+    with staying(flow.target_servers, group, flow.twin(topic)):
+        result = checkpoint(flow)
+        assert commits(flow.target_servers, group) == []
+
+    assert {row.reason for row in result.standings.rows} == {Reason.ACTIVE}
+    assert result.commits == 0
+    assert result.records > 0
+    assert checkpoint(flow).commits == result.records
+
+
+def test_every_group_is_listed_with_the_reason(flow: Twins, mark: str, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    empty, other = f"empty-{mark}", f"elsewhere-{mark}x"
+    flow.create(empty)
+    flow.create(other)
+    fill(flow.source_servers, other, range(5))
+    flow.mirror()
+    fill(flow.source_servers, topic, ["not mirrored yet", "nor this"])
+    read(flow.source_servers, f"ahead-{mark}", topic)
+    read(flow.source_servers, f"elsewhere-{mark}", other)
+    commit(flow.source_servers, f"empty-{mark}", empty, {0: 0})
+    share(flow.source_servers, f"share-{mark}", topic)
+    with staying(flow.source_servers, f"idle-{mark}", topic):
+        result = checkpoint(flow)
+
+    found = {row.group.removesuffix(f"-{mark}"): (row.ready, row.how, row.reason) for row in result.standings.rows}
+    assert found == {
+        "ahead": (False, None, Reason.AHEAD),
+        "elsewhere": (False, None, Reason.NOT_TAKEN),
+        "empty": (True, "empty", None),
+        "idle": (False, None, Reason.NO_COMMIT),
+        "share": (False, None, Reason.SHARE_GROUP),
+    }
+    (ahead,) = [row for row in result.standings.rows if row.reason is Reason.AHEAD]
+    assert ahead.behind == 2
+    assert commits(flow.target_servers, f"ahead-{mark}") == []
+    flow.mirror()
+    assert checkpoint(flow).standings.groups[f"ahead-{mark}"]
+
+
+def test_a_pass_that_died_between_record_and_commit_is_gone_on_with(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(flow, topic, partitions=1)
+    read(flow.source_servers, group, topic, 20)
+    flow.mirror()
+    checkpoint(flow)
+    commit(flow.source_servers, group, topic, {0: 7})
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("twinlog.operations.checkpoint.commit_offsets", die)
+        with pytest.raises(KeyboardInterrupt):
+            checkpoint(flow)
+    assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 20}
+
+    result = checkpoint(flow)
+
+    assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 7}
+    assert (result.records, result.commits) == (0, 1)
+
+
+def test_the_words_of_a_commit_travel_and_old_ones_are_renewed(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(flow, topic, partitions=1)
+    commit(flow.source_servers, group, topic, {0: 3}, metadata="what Streams keeps there")
+    flow.mirror()
+    checkpoint(flow)
+    assert [one.metadata for one in commits(flow.target_servers, group)] == ["what Streams keeps there"]
+
+    monkeypatch.setattr("twinlog.operations.checkpoint.MOST_AGE_S", 0.0)
+    renewed = checkpoint(flow)
+
+    assert (renewed.records, renewed.commits) == (1, 1)
+
+
+def test_a_dry_run_and_a_flow_that_only_emits_commit_nothing(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    read(flow.source_servers, group, topic, 20)
+    flow.mirror()
+
+    shown = checkpoint(flow, dry_run=True)
+    emitted = checkpoint(flow, sync_group_offsets_enabled=False, emit_checkpoints_enabled=True)
+
+    assert (shown.records, shown.commits) == (1, 1)
+    assert (emitted.records, emitted.commits) == (1, 0)
+    assert commits(flow.target_servers, group) == []
+
+
+def test_two_thousand_groups_at_once(flow: Twins, mark: str, topic: str) -> None:
+    filled(flow, topic, partitions=2)
+    everything = all_of(flow.source_servers, topic)
+    flow.mirror()
+    names = [f"group-{number}-{mark}" for number in range(2_000)]
+    positions = {name: {0: number % 40, 1: number % 30} for number, name in enumerate(names)}
+    commit_all(flow.source_servers, topic, positions)
+
+    result = checkpoint(flow)
+
+    assert result.standings.groups == dict.fromkeys(names, True)
+    assert result.commits == 2 * len(names)
+    for number in (0, 17, 1999):
+        read_before = Counter((0, f"0: {value}".encode()) for value in range(number % 40))
+        read_before += Counter((1, f"1: {value}".encode()) for value in range(number % 30))
+        assert read_before + read(flow.target_servers, names[number], flow.twin(topic)) == everything
+
+
+def test_readiness_says_what_is_unread_and_what_would_be_lost(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=2)
+    everything = all_of(flow.source_servers, topic)
+    commit(flow.source_servers, group, topic, {0: 10, 1: 20})
+    flow.mirror()
+    fill(flow.source_servers, topic, ["one", "two"], 1)
+
+    checkpoint(flow)
+    table = ReadinessTables(flow.ledger).last()
+    fresh = checkpointing(flow).look()
+
+    assert table is not None
+    for found in (table, fresh):
+        assert (found.ready, found.not_ready) == (1, 0)
+        (one,) = found.groups
+        assert one.unread == everything.total() - 30
+        assert one.lost_records == 2
+        assert one.lost_seconds is not None
+        assert 0 <= one.lost_seconds < 120
+
+
+def test_one_group_is_planned_with_the_source_gone(
+    kafka_pair: KafkaClusters, flow: Twins, mark: str, topic: str, group: str
+) -> None:
+    filled(flow, topic, partitions=2)
+    everything = all_of(flow.source_servers, topic)
+    commit(flow.source_servers, group, topic, {0: 10, 1: 20})
+    commit(flow.source_servers, f"ahead-{mark}", topic, {0: 10_000})
+    flow.mirror()
+    checkpoint(flow)
+
+    there = planning(flow).plan(group)
+    gone = planning(flow, source_servers=closed_port())
+    alone = gone.plan(group)
+
+    assert there.lost_records == 0
+    assert sum(row["unread"] for row in there.plan) == everything.total() - 30
+    assert [(row["topic"], row["partition"], row["offset"]) for row in there.plan] == [
+        (flow.twin(topic), 0, 10),
+        (flow.twin(topic), 1, committed(flow.target_servers, group, flow.twin(topic))[1]),
+    ]
+    assert (alone.plan, alone.lost_records) == (there.plan, None)
+    assert "checkpoints" in alone.notes[0]
+    assert [row["reason"] for row in gone.plan(f"ahead-{mark}").left_out] == [Reason.AHEAD]
+    assert [row["reason"] for row in gone.plan(f"nobody-{mark}").left_out] == [Reason.NO_COMMIT]
+
+
+def test_offsets_by_time_are_those_of_the_first_record_of_that_time(flow: Twins, topic: str, group: str) -> None:
+    flow.create(topic, 2)
+    writer = producer(flow.source_servers)
+    for number in range(10):
+        writer.produce(topic, str(number), partition=0, timestamp=1_000_000 + number * 1_000)
+    assert writer.flush(30) == 0
+    flow.mirror()
+
+    found = planning(flow).plan(group, at_ms=1_004_500)
+
+    assert [(row["partition"], row["offset"], row["how"], row["unread"]) for row in found.plan] == [
+        (0, 5, "by time", 5),
+        (1, 0, "by time", 0),
+    ]

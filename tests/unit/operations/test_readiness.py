@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.dataset as ds
+
+from twinlog.ledger.store import Ledger
+from twinlog.operations.readiness import KEPT, SCHEMA, Readiness, ReadinessTables
+
+ROW = {"flow": "nyc->lon", "at_ms": 1, "group": "billing", "topic": "orders", "partition": 0, "unread": 3}
+
+
+def found(at_ms: int, *rows: dict[str, object]) -> Readiness:
+    return Readiness(at_ms, SCHEMA.empty_table().from_pylist([{**ROW, **row} for row in rows], schema=SCHEMA))
+
+
+def test_a_group_is_ready_where_all_its_partitions_are() -> None:
+    seen = found(
+        1,
+        {"ready": True, "lost_records": 2, "lost_seconds": 1.5},
+        {"ready": False, "partition": 1, "reason": "ahead of the mirror", "unread": None, "lost_records": 4},
+        {"ready": True, "group": "audit"},
+    )
+
+    audit, billing = seen.groups
+    assert (seen.ready, seen.not_ready) == (1, 1)
+    assert (audit.group, audit.ready, audit.lost_records) == ("audit", True, None)
+    assert (billing.ready, billing.partitions, billing.unread) == (False, 2, 3)
+    assert (billing.lost_records, billing.lost_seconds, billing.reasons) == (6, 1.5, ("ahead of the mirror",))
+
+
+def test_the_last_tables_are_kept_and_the_newest_is_read_back(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path), "nyc", "lon")
+    tables = ReadinessTables(ledger)
+    assert (tables.last(), tables.last_ms()) == (None, None)
+
+    for at_ms in range(1, KEPT + 4):
+        tables.write(found(at_ms, {"ready": True}))
+
+    last = tables.last()
+    assert last is not None
+    assert (last.at_ms, tables.last_ms()) == (KEPT + 3, KEPT + 3)
+    assert last.groups == found(1, {"ready": True}).groups
+    assert len(list((tmp_path / "_readiness").rglob("*.parquet"))) == KEPT
+
+
+def test_whoever_reads_the_ledger_does_not_meet_the_tables(tmp_path: Path) -> None:
+    ReadinessTables(Ledger(str(tmp_path), "nyc", "lon")).write(found(1, {"ready": True}))
+
+    assert ds.dataset(tmp_path, format="parquet", partitioning="hive").files == []
