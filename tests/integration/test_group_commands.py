@@ -23,8 +23,10 @@ from twinlog import cli
 from twinlog.model.checkpoints import Reason
 from twinlog.model.flow_state import State
 from twinlog.model.naming import checkpoints_topic
+from twinlog.model.offsets import TopicPartition
 from twinlog.operations.lease import flow_store
 from twinlog.operations.readiness import ReadinessTables
+from twinlog.operations.translate import translator_of
 
 
 @pytest.fixture
@@ -176,6 +178,9 @@ def test_a_group_of_a_name_that_is_mirrored_both_ways_skips_nothing(
     first = read(nyc, group, topic, 14)
 
     result = checkpoint(there)
+    # By the ledgers alone, as where the source is gone.
+    translate = translator_of(there.topology, there.flow, there.ends().target, there.ledger, topic)
+    alone = translate.forward(TopicPartition(topic, 0), 14)
     rest = read(lon, group, topic)
 
     everything = Counter((0, f"{name} {number}".encode()) for name in ("nyc", "lon") for number in range(10))
@@ -183,6 +188,7 @@ def test_a_group_of_a_name_that_is_mirrored_both_ways_skips_nothing(
     assert set(first + rest) == set(everything)
     assert row.read_again == (first + rest).total() - everything.total()
     assert row.read_again > 0
+    assert (alone.offset, alone.read_again) == (row.offset, row.read_again)
 
 
 def test_a_group_that_may_not_be_written_is_named_and_the_others_go_on(

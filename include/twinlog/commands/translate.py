@@ -68,11 +68,20 @@ def _lines(found: GroupPlan) -> Iterator[str]:
 
 
 def _offset(asked: argparse.Namespace, console: Console) -> int:
+    from twinlog.intake.extensions import naming_of  # noqa: PLC0415 - as above
     from twinlog.model.offsets import TopicPartition  # noqa: PLC0415 - keeps --help quick
-    from twinlog.operations.translate import translator  # noqa: PLC0415 - as above
+    from twinlog.operations.translate import translator_of  # noqa: PLC0415 - as above
 
     context = FlowContext(asked)
-    translate = translator(context.flow, context.access("target"), context.ledger())
+    topic = naming_of(context.flow).source_name(asked.topic) if asked.reverse else asked.topic
+    translate = translator_of(
+        context.topology,
+        context.flow,
+        context.access("target"),
+        context.ledger(),
+        topic or asked.topic,
+        reverse=asked.reverse,
+    )
     partition = TopicPartition(asked.topic, asked.partition)
     answer = (translate.reverse if asked.reverse else translate.forward)(partition, asked.offset)
     asked_side = {"topic": asked.topic, "partition": asked.partition, "offset": asked.offset}
@@ -91,6 +100,7 @@ def _offset(asked: argparse.Namespace, console: Console) -> int:
             "how": answer.how,
             "reason": answer.reason,
             "behind": answer.behind,
+            "read_again": answer.read_again,
         },
     )
     return 0

@@ -68,13 +68,16 @@ class Answer:
     reason: NoAnswer | None
     behind: int | None
     """How many offsets are missing, where that is the reason."""
+    read_again: int | None = None
+    """How many records a reader meets twice, where one name is mirrored both ways."""
 
     @property
     def message(self) -> str:
         """One sentence for people."""
         what = f"{self.asked} at {self.asked_offset}"
         if self.offset is not None:
-            return f"{what} is {self.given} at {self.offset} ({self.how})"
+            again = f"; {self.read_again:,} records are read again" if self.read_again else ""
+            return f"{what} is {self.given} at {self.offset} ({self.how}){again}"
         reasons = {
             NoAnswer.NOT_MIRRORED: "has no answer: nothing of this partition has been mirrored yet",
             NoAnswer.RECREATED: "has no answer: what was mirrored belongs to an earlier topic of this name",

@@ -13,7 +13,7 @@ again and skips none; and where the ledger cannot prove that, there is no answer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import cached_property
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from twinlog.ledger.answers import Answer, How, NoAnswer, Twin
 from twinlog.ledger.numbering import UNKNOWN, Numbering, Numbers, dictionary
 from twinlog.ledger.spans import Hits, Ints, SpanIndex
-from twinlog.model.offsets import TopicPartition
+from twinlog.model.offsets import PartitionPair, TopicPartition
 
 COLUMNS = (
     "source_topic",
@@ -67,13 +67,17 @@ class Translator:
         self._proven = np.where(self._has_rows, self._proven, position)
         self._position = np.maximum(position, self._proven)
 
+    @property
+    def pairs(self) -> list[PartitionPair]:
+        return [twin.pair for twin in self._twins]
+
     def forward(self, source: TopicPartition, offset: int) -> Answer:
         """The target offset of the first copied record at or after `offset` of `source`."""
-        return self._one(source, offset, reverse=False)
+        return answer(self.table, source, offset, reverse=False)
 
     def reverse(self, target: TopicPartition, offset: int) -> Answer:
         """The source offset of the first copied record at or after `offset` of `target`."""
-        return self._one(target, offset, reverse=True)
+        return answer(self.table, target, offset, reverse=True)
 
     def table(self, asked: pa.Table, *, reverse: bool = False) -> pa.Table:
         """`asked` (columns topic, partition, offset, and any others, which are kept), with each row's answer.
@@ -119,20 +123,6 @@ class Translator:
         numbers = self._by_source.find(asked.column("topic"), _int32(asked.column("partition")))
         starts = np.append(self._target_start, 0)
         return starts[np.where(numbers == UNKNOWN, len(self._twins), numbers)]
-
-    def _one(self, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
-        row = self.table(
-            pa.table({"topic": [asked.topic], "partition": [asked.partition], "offset": [offset]}), reverse=reverse
-        ).to_pylist()[0]
-        return Answer(
-            asked,
-            offset,
-            None if row["to_topic"] is None else TopicPartition(row["to_topic"], asked.partition),
-            row["to_offset"],
-            None if row["how"] is None else How(row["how"]),
-            None if row["reason"] is None else NoAnswer(row["reason"]),
-            row["behind"],
-        )
 
     @cached_property
     def _to_source(self) -> SpanIndex:
@@ -220,6 +210,22 @@ class Translator:
         # What was copied after the ledger's end is not known: its first record is not at the end of the last.
         result.refuse(beyond & (unrecorded > 0), NoAnswer.NOT_RECORDED, unrecorded)
         result.give(beyond & (unrecorded <= 0), How.END, end)
+
+
+def answer(table: Callable[..., pa.Table], asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
+    """One row's answer, by a translator's `table`."""
+    question = pa.table({"topic": [asked.topic], "partition": [asked.partition], "offset": [offset]})
+    row = table(question, reverse=reverse).to_pylist()[0]
+    return Answer(
+        asked,
+        offset,
+        None if row["to_topic"] is None else TopicPartition(row["to_topic"], asked.partition),
+        row["to_offset"],
+        None if row["how"] is None else How(row["how"]),
+        None if row["reason"] is None else NoAnswer(row["reason"]),
+        row["behind"],
+        row.get("read_again"),
+    )
 
 
 class _Result:

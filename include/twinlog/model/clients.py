@@ -160,7 +160,7 @@ _KINDS: dict[str, Kind] = {
     "security.protocol": Choice(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
     "sasl.mechanism": Choice(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")),
     "retries": Integer(0),
-    "max.in.flight.requests.per.connection": Integer(1),
+    "max.in.flight.requests.per.connection": Integer(1, 5),
     # Kafka writes -1 for "as the operating system has it".
     "send.buffer.bytes": Integer(-1),
     "receive.buffer.bytes": Integer(-1),

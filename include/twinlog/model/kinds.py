@@ -82,22 +82,27 @@ class Boolean:
 
 @dataclass(frozen=True)
 class Integer:
-    """A whole number, not below `minimum`."""
+    """A whole number, not below `minimum` and, where there is one, not above `maximum`."""
 
     minimum: int = 0
+    maximum: int | None = None
 
     @property
     def label(self) -> str:
-        return f"whole number, {self.minimum} or more"
+        return f"whole number, {self._bounds}"
 
     def parse(self, raw: Raw) -> int:
         text = one_text(raw).strip()
         if not re.fullmatch(r"[+-]?[0-9]+", text):
             raise SettingError(f'expected a whole number, not "{text}"')
         number = int(text)
-        if number < self.minimum:
-            raise SettingError(f"expected {self.minimum} or more, not {number}")
+        if number < self.minimum or (self.maximum is not None and number > self.maximum):
+            raise SettingError(f"expected {self._bounds}, not {number}")
         return number
+
+    @property
+    def _bounds(self) -> str:
+        return f"{self.minimum} or more" if self.maximum is None else f"{self.minimum} to {self.maximum}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.schema import IN_MEMORY
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import Translator
@@ -21,7 +20,7 @@ from twinlog.ledger.two_way import TwoWayTranslator
 from twinlog.model.lanes import journal_topic
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.translate import translator
-from twinlog.operations.way_back import other_direction
+from twinlog.operations.way_back import comes_back, other_direction
 
 
 @dataclass(frozen=True)
@@ -45,18 +44,14 @@ def group_translation(
     topology: Topology, flow: Flow, source: ClusterAccess | None, target: ClusterAccess, ledger: Ledger
 ) -> GroupTranslation:
     """Read now; without the source, topics that are mirrored both ways have no translator."""
-    onward = translator(flow, target, ledger)
     other = other_direction(topology, flow)
     if other is None:
-        return GroupTranslation(onward)
-    here, there, takes_back = naming_of(flow), naming_of(other), topics_of(other)
-
-    def comes_back(topic: str) -> bool:
-        twin = here.target_name(topic)
-        return takes_back.accepts(twin) and there.target_name(twin) == topic
-
-    both = None if source is None else TwoWayTranslator(onward, _back(topology, other, source))
-    return GroupTranslation(onward, both, comes_back)
+        return GroupTranslation(translator(flow, target, ledger))
+    # The way back first: read later, it could have passed over copies that the flow's own translator does not know.
+    back = None if source is None else _back(topology, other, source)
+    onward = translator(flow, target, ledger)
+    both = None if back is None else TwoWayTranslator(onward, back)
+    return GroupTranslation(onward, both, comes_back(topology, flow))
 
 
 def _back(topology: Topology, other: Flow, source: ClusterAccess) -> Translator:

@@ -13,6 +13,7 @@ from itertools import zip_longest
 
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.errors import FencedError, TwinlogError
 from twinlog.ledger.trim import Removable
 from twinlog.model.lanes import trim_transactional_id
 from twinlog.model.offsets import TopicPartition
@@ -54,6 +55,20 @@ async def _write(
     client: RawClient, writer: TransactionalWriter, batches: Mapping[TopicPartition, OutgoingBatch]
 ) -> None:
     """One transaction: a request to each broker that leads some of the partitions."""
+    try:
+        await _send(client, writer, batches)
+    except FencedError:
+        raise  # another has the id, and has ended what we had open
+    except TwinlogError:
+        # Left open, it would hold up whoever reads the journal until the broker's patience ends.
+        await writer.abort()
+        raise
+    await writer.commit()
+
+
+async def _send(
+    client: RawClient, writer: TransactionalWriter, batches: Mapping[TopicPartition, OutgoingBatch]
+) -> None:
     view = await client.metadata({partition.topic for partition in batches})
     await writer.add_partitions(batches)
     requests: dict[int | None, dict[TopicPartition, tuple[bytes, memoryview | bytes]]] = {}
@@ -65,4 +80,3 @@ async def _write(
             base_sequence=writer.take_sequence(partition, batch.record_count),
         )
     await client.gather(writer.produce(leader, stamped) for leader, stamped in requests.items())
-    await writer.commit()

@@ -18,7 +18,7 @@ from twinlog.cluster.copy_order import CopyOrder, Executor
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import principal_of
-from twinlog.errors import FencedError
+from twinlog.errors import FencedError, FencedOrTimedOutError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.budget import Budget
@@ -109,6 +109,8 @@ class Mirror:
                     result = self._copy(source, target, execute, topics, lease, tasks, limits)
                     notes = (*notes, *result.notes, *self._checkpoint(limits))
                     return replace(result, notes=notes, findings=(*refused, *result.findings))
+                except FencedOrTimedOutError:
+                    raise
                 except FencedError as overtaken:
                     return MirrorResult(self._flow.name, run, skipped=str(overtaken))
 

@@ -17,17 +17,36 @@ from twinlog.ledger.last_positions import last_positions
 from twinlog.ledger.pairs import recorded_pairs
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import COLUMNS, Translator
+from twinlog.ledger.two_way import RecordedWay, TwoWayTranslator
 from twinlog.model.lanes import position_group
 from twinlog.model.offsets import PartitionPair, TopicPartition
 from twinlog.model.positions import Position
-from twinlog.model.topology import Flow
+from twinlog.model.topology import Flow, Topology
 from twinlog.operations.recording import bring_up_to_date
+from twinlog.operations.way_back import comes_back, other_direction
 
 
 def translator(flow: Flow, access: ClusterAccess, ledger: Ledger) -> Translator:
     """Everything that is needed to translate the flow's offsets, read now."""
     with access.raw() as target:
         return Translator(*_read(flow, access, target, ledger))
+
+
+def translator_of(
+    topology: Topology, flow: Flow, access: ClusterAccess, ledger: Ledger, topic: str, *, reverse: bool = False
+) -> Translator | TwoWayTranslator:
+    """The translator for one topic of the source: where its name is mirrored both ways, one that knows both ways."""
+    other = other_direction(topology, flow)
+    if other is None or not comes_back(topology, flow)(topic):
+        return translator(flow, access, ledger)
+    home = Ledger(topology.ledger_for(other), other.source, other.target)
+    # What is translated *to* is read last, see `two_way`; for the way home that is the other flow.
+    if reverse:
+        onward = translator(flow, access, ledger)
+        return TwoWayTranslator(onward, RecordedWay(home).opposite(onward))
+    way = RecordedWay(home)
+    onward = translator(flow, access, ledger)
+    return TwoWayTranslator(onward, way.opposite(onward))
 
 
 def _read(flow: Flow, access: ClusterAccess, target: RawClient, ledger: Ledger) -> tuple[object, list[Twin]]:

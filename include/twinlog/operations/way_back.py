@@ -8,7 +8,7 @@ next run. No header is needed, and no record goes round.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from twinlog.cluster.access import ClusterAccess
@@ -62,6 +62,20 @@ def other_direction(topology: Topology, flow: Flow) -> Flow | None:
     return topology.flows.get(f"{flow.target}->{flow.source}")
 
 
+def comes_back(topology: Topology, flow: Flow) -> Callable[[str], bool]:
+    """Tells of a topic of the source whether it is mirrored both ways under one name."""
+    other = other_direction(topology, flow)
+    if other is None:
+        return lambda _: False
+    here, there, takes_back = naming_of(flow), naming_of(other), topics_of(other)
+
+    def answered(topic: str) -> bool:
+        twin = here.target_name(topic)
+        return takes_back.accepts(twin) and there.target_name(twin) == topic
+
+    return answered
+
+
 def way_back(
     topology: Topology, flow: Flow, access: ClusterAccess, source: RawClient, found: Partitions
 ) -> WayBack | None:
@@ -107,16 +121,8 @@ def compacted_both_ways(
     topology: Topology, flow: Flow, source: RawClient, view: ClusterMetadata, topics: Sequence[Topic]
 ) -> list[Finding]:
     """Topics that are mirrored both ways under one name and compacted: the two sides would not converge."""
-    other = other_direction(topology, flow)
-    if other is None:
-        return []
-    here, there, takes_back = naming_of(flow), naming_of(other), topics_of(other)
-    shared = [
-        topic.name
-        for topic in topics
-        if takes_back.accepts(here.target_name(topic.name))
-        and there.target_name(here.target_name(topic.name)) == topic.name
-    ]
+    returns = comes_back(topology, flow)
+    shared = [topic.name for topic in topics if returns(topic.name)]
     policies = source.run(topic_settings(source, shared, "cleanup.policy")) if shared else {}
     return [
         Finding(

@@ -61,6 +61,8 @@ class Both:
     nyc: Side = field(default_factory=Side)
     lon: Side = field(default_factory=Side)
     written: int = 0
+    lon_start: int = 0
+    """Where retention has left the log's start."""
 
     @classmethod
     def of(cls, random: Random) -> Both:
@@ -79,7 +81,9 @@ class Both:
 
     def answers(self) -> list[dict[str, Any]]:
         """The translation of every offset of nyc, from 0 to the position."""
-        onward = Translator(rows(self.nyc.entries), [Twin(self.onward, self.nyc.position, 0, len(self.lon.log))])
+        onward = Translator(
+            rows(self.nyc.entries), [Twin(self.onward, self.nyc.position, self.lon_start, len(self.lon.log))]
+        )
         # A way back that never ran knows no partition.
         begun = [Twin(self.back, self.lon.position, 0, len(self.nyc.log))] if self.lon.entries else []
         offsets = list(range(self.nyc.position + 1))
@@ -141,3 +145,20 @@ def test_the_drawing_in_the_documentation() -> None:
         side.position = 5
     answer = both.answers()[3]
     assert (answer["to_offset"], answer["how"], answer["read_again"]) == (2, How.FIRST_UNREAD, 1)
+
+
+def test_an_unread_record_that_retention_took_is_answered_with_the_logs_start() -> None:
+    both = Both.of(Random(2))
+    both.write(both.lon, "l", 5)
+    both.mirror_back(5)
+    both.write(both.nyc, "n", 1)
+    both.mirror_onward(len(both.nyc.log))
+    both.lon_start = 3
+    answers = both.answers()
+    assert [(row["to_offset"], row["how"]) for row in answers[:5]] == [
+        (3, How.EXPIRED),
+        (3, How.EXPIRED),
+        (3, How.EXPIRED),
+        (3, How.FIRST_UNREAD),
+        (4, How.FIRST_UNREAD),
+    ]
