@@ -48,6 +48,7 @@ class Form:
 
     loads: tuple[Load, ...]
     limit_bytes: int
+    limit_passes: int
     mirror_maker_s: float
 
 
@@ -109,7 +110,7 @@ class Measured:
 def form(quick: bool) -> Form:
     sizes = (1_000,) if quick else (100, 1_000, 10_000)
     codecs = ("none", "lz4") if quick else ("none", "lz4", "zstd")
-    raw = 600_000_000 if quick else 1_000_000_000
+    raw = 500_000_000 if quick else 1_000_000_000
     return Form(
         tuple(
             # Small records cost a producer most; compressed ones shrink, and the copy must not be over at once.
@@ -119,7 +120,8 @@ def form(quick: bool) -> Form:
             for partitions in (4, 200)
         ),
         limit_bytes=200_000_000,
-        mirror_maker_s=15 if quick else 40,
+        limit_passes=1 if quick else 3,
+        mirror_maker_s=10 if quick else 40,
     )
 
 
@@ -137,7 +139,7 @@ class Bench:
         """A small case that nobody counts: JVMs compile, and files come into the cache."""
         small = Load(1_000, "lz4", 8, 200_000)
         loads.fill(self._clusters.source, small)
-        limits.measure(self._clusters, small.topic, small.partitions, small.raw_bytes)
+        limits.measure(self._clusters, small.topic, small.partitions, small.raw_bytes, passes=1)
         self._twinlog(small)
         self._clear(small)
 
@@ -152,7 +154,9 @@ class Bench:
     def measure(self, number: int, load: Load, start_up: twinlog_run.Copied) -> Measured:
         loads.fill(self._clusters.source, load)
         machine_load = os.getloadavg()[0]
-        found = limits.measure(self._clusters, load.topic, load.partitions, self._form.limit_bytes)
+        found = limits.measure(
+            self._clusters, load.topic, load.partitions, self._form.limit_bytes, self._form.limit_passes
+        )
         # In turns, so that neither always finds the brokers as the other has left them.
         if number % 2:
             theirs = self._mirror_maker(load)
@@ -213,6 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = Form(
             tuple(load for load in chosen.loads if options.case in load.topic),
             chosen.limit_bytes,
+            chosen.limit_passes,
             chosen.mirror_maker_s,
         )
     # Where Python is told to write no bytecode, every process would compile all of its modules anew.

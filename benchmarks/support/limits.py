@@ -35,7 +35,6 @@ PARTITION_BYTES = 1 << 20
 FETCH_BYTES = 8 << 20
 REQUEST_BYTES = 1 << 20
 IN_FLIGHT = 4
-PASSES = 2
 _FETCH_VERSION = 11
 _PRODUCE_VERSION = 8
 _LENGTH = struct.Struct(">i")
@@ -68,12 +67,12 @@ class _Prepared:
     bytes: int
 
 
-def measure(clusters: Clusters, topic: str, partitions: int, most_bytes: int) -> Limits:
-    """The limits for the first `most_bytes` or so of a source topic."""
+def measure(clusters: Clusters, topic: str, partitions: int, most_bytes: int, passes: int) -> Limits:
+    """The limits for the first `most_bytes` or so of a source topic: the best of so many passes."""
     source, target = clusters
     shares = [range(number, partitions, CONNECTIONS) for number in range(CONNECTIONS)]
     found = {"fetch": 0.0, "produce": 0.0, "at_once": 0.0}
-    for number in range(PASSES):
+    for number in range(passes):
         scratch = [f"limit-{name}-{number}-{topic}" for name in ("produce", "at-once")]
         for name in scratch:
             create_topic(target, name, partitions)

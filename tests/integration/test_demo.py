@@ -53,7 +53,7 @@ def test_it_shows_its_steps_ends_by_itself_and_leaves_nothing_running(work: Path
         "airflow: ready at http://127.0.0.1:",
         "airflow: status__nyc_to_lon ended as success, see http://127.0.0.1:",
         "airflow:   source nyc: 4 topics, 7 partitions",  # with heartbeats and offset syncs
-        "airflow:   target lon: 5 topics, 15 partitions",  # the twins, the journal, the state and what was made
+        "airflow:   target lon: 6 topics, 16 partitions",  # twins, journal, state, checkpoints and what was made
         "demo: everything is stopped",
     ):
         assert any(line.startswith(beginning) for line in lines), f"{beginning!r} is not in\n{done.stdout}"

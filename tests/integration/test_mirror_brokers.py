@@ -19,6 +19,7 @@ from twinlog.cluster.committed import fetch_positions
 from twinlog.cluster.signal import Signal
 from twinlog.cluster.source_partition import FetchSettings, SourcePartitionState
 from twinlog.cluster.source_reader import SourceReader
+from twinlog.model.figures import Figures
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.lanes import position_group
 from twinlog.model.offsets import PartitionPair, TopicPartition
@@ -143,7 +144,7 @@ def read_on(flow: Twins, topic: str) -> list[Finding]:
         position = target.run(fetch_positions(target, position_group(flow.flow.name)))[twin]
         pair = PartitionPair(topic, position.source_topic_id, twin.topic, position.target_topic_id, 0)
         state = SourcePartitionState(pair, position.offset, position.offset + 10, 1 << 20, position.leader_epoch)
-        reader = SourceReader(source, [state], FetchSettings(), Signal())
+        reader = SourceReader(source, [state], FetchSettings(), Signal(), Figures())
         source.run(reader.run())
         return reader.refused
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -111,6 +112,15 @@ class Hand:
         acl = binding(who, operation, name, **said)
         _done(self.admin.create_acls([acl]))
         await_condition(lambda: _words(acl) in self.acls(name), f"{acl} added")
+
+    @contextmanager
+    def allowing(self, who: str, operation: str, name: str, **said: Any) -> Iterator[None]:
+        """Inside the block only: what holds for the whole cluster would hold for other tests too."""
+        self.allow(who, operation, name, **said)
+        try:
+            yield
+        finally:
+            self.revoke(who, operation, name, **said)
 
     def revoke(self, who: str, operation: str, name: str, **said: Any) -> None:
         acl = binding(who, operation, name, **said)
