@@ -263,6 +263,28 @@ def test_settings_do_not_come_back_from_where_they_went(flow: Twins, topic: str,
     assert lon.overrides(topic) == OWN
 
 
+def test_a_topic_that_is_deleted_where_it_came_from_is_not_created_again_from_its_twin(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    there = flow.with_settings(naming="identity", sync_topic_deletes=True)
+    back = opposite(there)
+    nyc.create(topic)
+    sync(there)
+    nyc.delete(topic)
+
+    waiting = sync(there)
+    meanwhile = sync(back)
+    sync(there, approved=True)
+
+    assert [deletion.name for deletion in waiting.plan.waiting] == [topic]
+    assert rows(meanwhile) == []
+    assert meanwhile.notes[-1] == (
+        f"these topics came from cluster {back.flow.target} and were deleted there, so they are not created there "
+        f"again: {topic}"
+    )
+    assert topic not in nyc.topics() | lon.topics()
+
+
 def test_the_command_line_shows_the_differences_and_exits_by_them(flow: Twins, topic: str, nyc: Hand) -> None:
     nyc.create(topic, 2)
     path = Path(flow.topology.ledger).with_name("topology.yaml")

@@ -96,6 +96,33 @@ def test_what_twinlog_granted_is_revoked_with_the_source_and_what_others_granted
     assert rows(sync(flow)) == []
 
 
+def test_what_was_taken_away_by_hand_on_both_sides_is_not_twinlog_s_when_it_is_granted_again(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    twin = flow.twin(topic)
+    nyc.allow("alice", "READ", topic)
+    sync(flow)
+    nyc.revoke("alice", "READ", topic)
+    lon.revoke("alice", "READ", twin)
+    sync(flow)
+
+    lon.allow("alice", "READ", twin)
+
+    assert rows(sync(flow)) == []
+    assert {who for who, *_ in lon.acls(twin)} == {"User:alice"}
+
+
+def test_a_denial_to_everybody_does_not_stop_the_mirror(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
+    nyc.allow("*", "WRITE", topic, permission="DENY")
+    nyc.allow("carol", "READ", topic, permission="DENY")
+
+    found = sync(flow)
+
+    assert lon.acls(topic) == {("User:carol", "DENY", "READ", "LITERAL", flow.twin(topic))}
+    (note,) = [note for note in found.notes if "would deny" in note]
+    assert note.endswith(f"DENY WRITE to User:* on topic {flow.twin(topic)}")
+
+
 def test_full_mode_takes_everything_along_and_safe_mode_takes_it_back(
     flow: Twins, topic: str, nyc: Hand, lon: Hand
 ) -> None:

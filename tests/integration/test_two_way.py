@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,12 @@ def busy_writer(servers: str, topic: str, mark: str) -> Iterator[list[bytes]]:
             writing.result()
 
 
+def write(servers: str, topic: str, value: bytes) -> None:
+    writer = producer(servers)
+    writer.produce(topic, value, b"key")
+    assert writer.flush(30) == 0
+
+
 def run_again_and_again(flow: Twins) -> int:
     """Some runs, some of them killed and tried again; how many offsets they passed over as not theirs to send."""
     passed_over = 0
@@ -112,12 +119,24 @@ def test_both_directions_at_once_end_with_the_union_also_after_kills(flows: tupl
 def test_a_compacted_topic_is_refused_with_the_reason(flows: tuple[Twins, Twins], topic: str) -> None:
     there, _ = flows
     create_topic(there.source_servers, topic, PARTITIONS, {"cleanup_policy": "compact"})
-    writer = producer(there.source_servers)
-    writer.produce(topic, b"a value", b"key")
-    writer.flush()
+    write(there.source_servers, topic, b"a value")
 
     result = there.mirror()
 
     assert result.recorded.records == 0
     (sentence,) = result.failures
     assert sentence.startswith(f"{topic} is compacted and mirrored both ways")
+
+
+def test_what_a_flow_brought_before_it_was_disabled_is_not_sent_back(flows: tuple[Twins, Twins], topic: str) -> None:
+    there, back = flows
+    create_topic(there.source_servers, topic, 1, {})
+    write(there.source_servers, topic, b"from nyc")
+    there.mirror()
+    write(back.source_servers, topic, b"from lon")
+    disabled = {**back.topology.flows, there.flow.name: replace(there.flow, enabled=False)}
+
+    result = replace(back, topology=replace(back.topology, flows=disabled)).mirror()
+
+    assert result.recorded.records == 1
+    assert [record.value for record in there.read_source(topic)[0]] == [b"from nyc", b"from lon"]

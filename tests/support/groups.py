@@ -153,3 +153,10 @@ def commits(servers: str, group: str) -> list[TopicPartition]:
     admin = AdminClient({"bootstrap.servers": servers})
     (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
     return [one for one in future.result().topic_partitions if one.offset >= 0]
+
+
+def delete_group(servers: str, group: str) -> None:
+    """Delete a group without members, its commits with it."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    (future,) = admin.delete_consumer_groups([group]).values()
+    future.result(30)

@@ -2,10 +2,12 @@
 
 `safe` keeps MirrorMaker 2's rules: permissions on topics only, nobody is allowed to write to a mirrored topic, and
 who was allowed all is allowed to read. `full`, for migrations, takes every permission on topics, groups and
-transactional ids as it is. Denials always travel: without them the copy would allow more than the original.
+transactional ids as it is. Denials travel: without them the copy would allow more than the original. Only one that
+would deny Twinlog itself on the target stays behind, and what it denies to everybody is then allowed to nobody.
 
-A pattern is translated where the translation covers only names that the flow makes. Where it does not (`*` under the
-same names, a prefix where names get an ending), it is written out topic by topic.
+In `safe` mode a pattern is translated where the translation covers only names that the flow makes. Where it does not
+(under the same names, where the target has topics of its own beside the twins, and where names get an ending), it is
+written out topic by topic. `full` keeps patterns under the same names: after a migration they are the target's own.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from enum import StrEnum
 from twinlog.model.naming import Custom, Identity, NamingPolicy, Prefixed
 
 WILDCARD = "*"
+EVERYBODY = "User:*"
+OWN_NAMES = "twinlog."
+"""How the groups and transactional ids begin that a flow uses on its target."""
 TOPIC, GROUP, TRANSACTIONAL_ID = "topic", "group", "transactional-id"
 
 
@@ -53,6 +58,12 @@ class Acl:
         ending = "*" if self.pattern is Pattern.PREFIXED else ""
         return f"{self.resource_type} {self.resource_name}{ending}"
 
+    def covers(self, name: str) -> bool:
+        """Whether a resource of this name, and of this type, is meant."""
+        if self.pattern is Pattern.PREFIXED:
+            return name.startswith(self.resource_name)
+        return self.resource_name in (name, WILDCARD)
+
     @property
     def rule(self) -> str:
         return f"{self.permission} {self.operation} from {self.host}"
@@ -68,6 +79,8 @@ class AclRules:
     takes_group: Callable[[str], bool]
     topics: Sequence[str]
     """The source's topics that the flow mirrors, sorted."""
+    principal: str = ""
+    """Who Twinlog is on the target."""
 
     def beginning_with(self, prefix: str) -> Sequence[str]:
         """Those of the topics that a prefixed pattern covers; quick, since there may be thousands of both."""
@@ -82,16 +95,77 @@ class AclDifference:
 
     add: tuple[Acl, ...]
     remove: tuple[Acl, ...]
+    forget: frozenset[Acl] = frozenset()
+    """What Twinlog put there once, and that is neither there any more nor wanted."""
 
 
-def wanted_acls(source: Iterable[Acl], rules: AclRules) -> frozenset[Acl]:
+@dataclass(frozen=True, slots=True)
+class WantedAcls:
     """The permissions that the target needs for the source's to hold there."""
-    return frozenset(translated for acl in source for translated in _translated(acl, rules))
+
+    acls: frozenset[Acl]
+    kept_back: tuple[Acl, ...] = ()
+    """Denials of the source, as they would be on the target, that would deny Twinlog itself."""
+
+
+def wanted_acls(source: Iterable[Acl], rules: AclRules) -> WantedAcls:
+    """What the source's permissions come to on the target."""
+    translated = frozenset(there for acl in source for there in _translated(acl, rules))
+    kept_back = frozenset(acl for acl in translated if _denies_us(acl, rules.principal))
+    if not kept_back:
+        return WantedAcls(translated)
+    denials = [acl for acl in kept_back if acl.principal == EVERYBODY]
+    twins = [rules.policy.target_name(topic) for topic in rules.topics]
+    carried = (rest for acl in translated - kept_back for rest in _not_overruled(acl, denials, twins))
+    return WantedAcls(frozenset(carried), tuple(sorted(kept_back)))
 
 
 def compare_acls(wanted: frozenset[Acl], target: frozenset[Acl], made: frozenset[Acl]) -> AclDifference:
-    """Only what is in `made`, that is what Twinlog has put on the target, is ever removed."""
-    return AclDifference(tuple(sorted(wanted - target)), tuple(sorted((made & target) - wanted)))
+    """Only what is in `made`, that is what Twinlog has put on the target, is ever removed.
+
+    What somebody has removed there, and nobody wants, is no longer Twinlog's: whoever grants it again, it is theirs.
+    """
+    return AclDifference(
+        tuple(sorted(wanted - target)), tuple(sorted((made & target) - wanted)), made - target - wanted
+    )
+
+
+def _denies_us(acl: Acl, principal: str) -> bool:
+    """Whether a denial hits something that Twinlog does on the target: anything with a twin, its own names, groups."""
+    if acl.permission != "DENY" or acl.principal not in (EVERYBODY, principal):
+        return False
+    return acl.resource_type != TRANSACTIONAL_ID or _covers_own_names(acl)
+
+
+def _covers_own_names(acl: Acl) -> bool:
+    name = acl.resource_name
+    if acl.pattern is Pattern.LITERAL:
+        return name == WILDCARD or name.startswith(OWN_NAMES)
+    return name.startswith(OWN_NAMES) or OWN_NAMES.startswith(name)
+
+
+def _not_overruled(acl: Acl, denials: Sequence[Acl], twins: Sequence[str]) -> Iterator[Acl]:
+    """What a permission still allows beside denials to everybody; a pattern that they touch is written out."""
+    over = [denial for denial in denials if _may_overrule(denial, acl)]
+    named = acl.pattern is Pattern.LITERAL and acl.resource_name != WILDCARD
+    if over and not named and acl.resource_type != TOPIC:
+        # Which groups and transactional ids there are, nobody can say: it can't be written out.
+        return
+    names = [acl.resource_name] if named else [twin for twin in twins if acl.covers(twin)]
+    allowed = [name for name in names if not any(denial.covers(name) for denial in over)]
+    if len(allowed) == len(names):
+        yield acl
+    else:
+        for name in allowed:
+            yield replace(acl, resource_name=name, pattern=Pattern.LITERAL)
+
+
+def _may_overrule(denial: Acl, acl: Acl) -> bool:
+    return (
+        (acl.permission, acl.resource_type) == ("ALLOW", denial.resource_type)
+        and denial.operation in ("ALL", acl.operation)
+        and denial.host in (WILDCARD, acl.host)
+    )
 
 
 def _translated(acl: Acl, rules: AclRules) -> Iterator[Acl]:
@@ -128,9 +202,9 @@ def _on_twins(acl: Acl, rules: AclRules) -> Iterator[Acl]:
     if not covered:
         return
     before = _prefix_made(rules.policy)
-    if every and before == "" and rules.mode is AclMode.FULL:
+    if before == "" and rules.mode is AclMode.FULL:
         yield acl
-    elif before is None or (every and before == ""):
+    elif not before:
         for name in covered:
             yield replace(acl, resource_name=rules.policy.target_name(name), pattern=Pattern.LITERAL)
     else:

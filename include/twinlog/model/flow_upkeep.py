@@ -92,7 +92,9 @@ class SyncSettings:
         "safe",
         Choice(("safe", "full")),
         "`full`, for migrations, copies ACLs as they are: write permissions, and those on groups and transactional ids "
-        "too, and client quotas. Denials and prefixed patterns travel in both modes, with names translated.",
+        "too, and client quotas. Denials and prefixed patterns travel in both modes, with names translated. A denial "
+        "that would hit the mirror itself on the target stays behind and is told. Where names stay the same, `safe` "
+        "writes a pattern out topic by topic, so that it grants nothing on the target's own topics.",
         section=_SYNC,
     )
     sync_topic_deletes: bool = setting(

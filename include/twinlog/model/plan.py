@@ -106,6 +106,13 @@ class Partitions:
         if len(lengths) != 1:
             raise ValueError(f"columns of different lengths: {sorted(lengths)}")
 
+    def where(self, keeps: Callable[[PartitionPair], bool]) -> Partitions:
+        """Only the partitions that are to be kept."""
+        kept = [place for place, pair in enumerate(self.pairs) if keeps(pair)]
+        if len(kept) == len(self.pairs):
+            return self
+        return Partitions(*([getattr(self, name)[place] for place in kept] for name in self.__slots__))
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:

@@ -31,17 +31,28 @@ class QuotaChange:
     after: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class QuotaDifference:
+    """What `full` mode changes, and what Twinlog set once that is neither there any more nor wanted."""
+
+    changes: tuple[QuotaChange, ...] = ()
+    forget: frozenset[Quota] = frozenset()
+
+
 def compare_quotas(
     source: Mapping[Quota, float], target: Mapping[Quota, float], made: frozenset[Quota]
-) -> tuple[QuotaChange, ...]:
-    """What `full` mode changes: limits that are missing, and those that Twinlog set and that differ or are gone."""
+) -> QuotaDifference:
+    """The changes are limits that are missing, and those that Twinlog set and that differ or are gone.
+
+    A limit that somebody has removed, and that the source has not, is no longer Twinlog's.
+    """
     changes = [
         QuotaChange(quota, target.get(quota), value)
         for quota, value in source.items()
         if target.get(quota) != value and (quota not in target or quota in made)
     ]
     changes += [QuotaChange(quota, target[quota], None) for quota in made if quota in target and quota not in source]
-    return tuple(sorted(changes, key=_by_quota))
+    return QuotaDifference(tuple(sorted(changes, key=_by_quota)), made - target.keys() - source.keys())
 
 
 def _by_quota(change: QuotaChange) -> tuple[tuple[tuple[str, str], ...], str]:

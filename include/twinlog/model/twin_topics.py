@@ -5,7 +5,7 @@ A topic is deleted only if Twinlog created it and it is still that one, by its i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -84,19 +84,28 @@ class TopicPlan:
     """Names on the target."""
     grow: tuple[Growth, ...]
     reports: tuple[Report, ...]
+    gone_at_home: tuple[str, ...] = ()
+    """Topics that came from the target and are there no longer; somebody deleted them, so they stay deleted."""
 
 
 def plan_topics(
-    sources: Mapping[str, TopicFacts], targets: Mapping[str, TopicFacts], made: Mapping[str, MadeTopic]
+    sources: Mapping[str, TopicFacts],
+    targets: Mapping[str, TopicFacts],
+    made: Mapping[str, MadeTopic],
+    came_back: Collection[str] = frozenset(),
 ) -> TopicPlan:
-    """`sources` are the mirrored topics by the name of their twin; `targets` and `made` are by name."""
+    """`sources` are the mirrored topics by the name of their twin; `targets` and `made` are by name.
+
+    `came_back` are those of the sources that were made from a topic of the target.
+    """
     missing: list[str] = []
+    gone_at_home: list[str] = []
     grow: list[Growth] = []
     reports: list[Report] = []
     for name, source in sorted(sources.items()):
         twin = targets.get(name)
         if twin is None:
-            missing.append(name)
+            (gone_at_home if name in came_back else missing).append(name)
         elif twin.partitions < source.partitions:
             grow.append(Growth(name, twin.partitions, source.partitions))
         elif twin.partitions > source.partitions:
@@ -113,7 +122,7 @@ def plan_topics(
                 f"{name} holds the old topic's records"
             )
             reports.append(Report(ReportKind.RECREATED, source.name, message))
-    return TopicPlan(tuple(missing), tuple(grow), tuple(reports))
+    return TopicPlan(tuple(missing), tuple(grow), tuple(reports), tuple(gone_at_home))
 
 
 @dataclass(frozen=True, slots=True)

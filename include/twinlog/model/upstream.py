@@ -6,7 +6,7 @@ whatever path: `nyc.heartbeats` came from nyc, `lon.nyc.heartbeats` from nyc by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from twinlog.model.naming import hops, is_heartbeats
@@ -22,10 +22,16 @@ class Upstream:
     """The clusters come through, the latest first; the last is the one where records are produced."""
 
 
-def upstream_clusters(topics: Iterable[str], aliases: frozenset[str], separator: str = ".") -> list[Upstream]:
-    """Every cluster that reaches the one with these topics, nearest first."""
+def upstream_clusters(
+    topics: Iterable[str], aliases: frozenset[str], separators: Collection[str] = (".",)
+) -> list[Upstream]:
+    """Every cluster that reaches the one with these topics, nearest first.
+
+    `separators` are those of the flows into the cluster; a name is read by each.
+    """
     shortest: dict[str, Upstream] = {}
-    for topic in topics:
+    read = ((topic, separator) for topic in topics for separator in separators)
+    for topic, separator in read:
         if not is_heartbeats(topic, aliases, separator):
             continue
         path = hops(topic, aliases, separator)
@@ -35,7 +41,12 @@ def upstream_clusters(topics: Iterable[str], aliases: frozenset[str], separator:
     return sorted(shortest.values(), key=lambda upstream: (upstream.hops, upstream.cluster))
 
 
-def remote_topics(topics: Iterable[str], aliases: frozenset[str], separator: str = ".") -> dict[str, tuple[str, ...]]:
+def remote_topics(
+    topics: Iterable[str], aliases: frozenset[str], separators: Collection[str] = (".",)
+) -> dict[str, tuple[str, ...]]:
     """The topics that were mirrored in under prefixed names, each with the clusters it came through."""
-    found = {topic: hops(topic, aliases, separator) for topic in topics}
+    found = {
+        topic: max((hops(topic, aliases, separator) for separator in separators), key=len, default=())
+        for topic in topics
+    }
     return {topic: path for topic, path in found.items() if path}

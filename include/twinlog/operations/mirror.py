@@ -29,6 +29,7 @@ from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint import Checkpointing
 from twinlog.operations.copy_settings import copy_settings
+from twinlog.operations.directions import opposite_flow
 from twinlog.operations.heartbeat import beat_of_run
 from twinlog.operations.internal_topics import create_internal_topics
 from twinlog.operations.lease import LEASE_S, Held, flow_store, held
@@ -42,7 +43,7 @@ from twinlog.operations.started_anew import started_anew
 from twinlog.operations.survey import Survey, survey
 from twinlog.operations.sync import Sync
 from twinlog.operations.twin_planning import Sides
-from twinlog.operations.way_back import compacted_both_ways, other_direction, way_back
+from twinlog.operations.way_back import compacted_both_ways, way_back
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Mirror:
         with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
             sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
             topics = self._topics(sides.source_view, limits)
-            refused = compacted_both_ways(self._topology, self._flow, source, sides.source_view, topics)
+            refused = compacted_both_ways(self._topology, self._flow, self._ends.source, source, topics)
             left_out = {finding.partition.topic for finding in refused}
             topics = [topic for topic in topics if topic.name not in left_out]
             self._create_internal_topics(sides)
@@ -135,7 +136,8 @@ class Mirror:
             found = replace(found, partitions=keeper.renew_if_due(found.partitions))
         back = way_back(self._topology, self._flow, self._ends.source, source, found.partitions)
         if back is not None:
-            found = replace(found, partitions=back.bounded(found.partitions))
+            findings = (*found.findings, *back.findings)
+            found = replace(found, partitions=back.bounded(found.partitions), findings=findings)
         planned = self._plan(found, lanes, tasks, limits)
         if back is not None:
             planned = back.applied(planned)
@@ -238,7 +240,7 @@ class Mirror:
                     writing=writing,
                     budget_s=self._seconds(limits),
                     throttle_share=max(task.bytes, 1) / total,
-                    sole_writer=self._flow.naming == "prefixed" or other_direction(self._topology, self._flow) is None,
+                    sole_writer=self._flow.naming == "prefixed" or opposite_flow(self._topology, self._flow) is None,
                 ),
                 task.ranges,
                 found.max_batch_bytes,

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from twinlog.cluster.acl_admin import read_acls
 from twinlog.cluster.client_limits import read_quotas, read_scram_users
 from twinlog.cluster.refusals import Refusal, named, sentences
-from twinlog.model.acls import Acl, AclMode, AclRules, compare_acls, wanted_acls
-from twinlog.model.made import Made
-from twinlog.model.quotas import QuotaChange, compare_quotas
+from twinlog.model.acls import Acl, AclMode, AclRules, WantedAcls, compare_acls, wanted_acls
+from twinlog.model.quotas import QuotaDifference, compare_quotas
 from twinlog.operations.sync_result import QuotaRow, ScramUser
 from twinlog.operations.sync_scope import Memory, SyncRules
 from twinlog.operations.twin_planning import Sides
+
+NO_QUOTAS = QuotaDifference()
 
 _CLUSTER = "the cluster"
 
@@ -24,6 +25,7 @@ class AclPlan:
 
     add: tuple[Acl, ...] = ()
     remove: tuple[Acl, ...] = ()
+    forget: frozenset[Acl] = frozenset()
     failed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     compared: bool = False
@@ -33,7 +35,7 @@ class AclPlan:
 class ClientPlan:
     """Quotas to copy, and what both clusters have of quotas and users."""
 
-    quotas: tuple[QuotaChange, ...] = ()
+    quotas: QuotaDifference = NO_QUOTAS
     quota_rows: tuple[QuotaRow, ...] = ()
     users: tuple[ScramUser, ...] = ()
     failed: tuple[str, ...] = ()
@@ -49,19 +51,23 @@ async def plan_acls(sides: Sides, rules: SyncRules, memory: Memory, topics: Coll
         return AclPlan(failed=_refused(sides.source.alias, rules.source_principal, "DESCRIBE", here.refused))
     wanted = wanted_acls(
         here.acls - memory.opposite.acls,
-        AclRules(rules.acl_mode, rules.policy, rules.takes, rules.groups.accepts, sorted(topics)),
+        AclRules(
+            rules.acl_mode, rules.policy, rules.takes, rules.groups.accepts, sorted(topics), rules.target_principal
+        ),
     )
     there = await read_acls(sides.target)
     if there.no_authorizer:
-        note = f"cluster {sides.target.alias} has no authorizer, so {len(wanted):,} ACLs of the source are not copied"
-        return AclPlan(notes=(note,) if wanted else (), compared=True)
+        count = len(wanted.acls)
+        note = f"cluster {sides.target.alias} has no authorizer, so {count:,} ACLs of the source are not copied"
+        return AclPlan(notes=(note,) if count else (), compared=True)
     if there.refused is not None:
         return AclPlan(failed=_refused(sides.target.alias, rules.target_principal, "DESCRIBE", there.refused))
-    found = compare_acls(wanted, there.acls, memory.here.acls)
-    return AclPlan(found.add, found.remove, compared=True)
+    found = compare_acls(wanted.acls, there.acls, memory.here.acls)
+    notes = _kept_back(wanted, sides.target.alias, rules.target_principal)
+    return AclPlan(found.add, found.remove, found.forget, notes=notes, compared=True)
 
 
-async def plan_clients(sides: Sides, rules: SyncRules, made: Made) -> ClientPlan:
+async def plan_clients(sides: Sides, rules: SyncRules, memory: Memory) -> ClientPlan:
     """List quotas and SCRAM users; in `full` mode, plan the quotas too."""
     copying = rules.acl_mode is AclMode.FULL and rules.flow.sync_topic_acls_enabled
     quotas_here, quotas_there = await read_quotas(sides.source), await read_quotas(sides.target)
@@ -81,7 +87,10 @@ async def plan_clients(sides: Sides, rules: SyncRules, made: Made) -> ClientPlan
         for quota, value in quotas_here.quotas.items()
     )
     readable = quotas_here.refused is None and quotas_there.refused is None
-    changes = compare_quotas(quotas_here.quotas, quotas_there.quotas, made.quotas) if copying and readable else ()
+    found = NO_QUOTAS
+    if copying and readable:
+        own = {quota: value for quota, value in quotas_here.quotas.items() if quota not in memory.opposite.quotas}
+        found = compare_quotas(own, quotas_there.quotas, memory.here.quotas)
     lost = [user.user for user in users if user.on_target is False]
     notes = [] if copying else refused
     if copying and lost:
@@ -89,7 +98,17 @@ async def plan_clients(sides: Sides, rules: SyncRules, made: Made) -> ClientPlan
             "Kafka lets nobody read a SCRAM user's credentials, so these users of the source must be given theirs on "
             f"cluster {sides.target.alias} by hand: {named(lost)}"
         ]
-    return ClientPlan(changes, rows, users, tuple(refused) if copying else (), tuple(notes))
+    return ClientPlan(found, rows, users, tuple(refused) if copying else (), tuple(notes))
+
+
+def _kept_back(wanted: WantedAcls, alias: str, principal: str) -> tuple[str, ...]:
+    if not wanted.kept_back:
+        return ()
+    denials = [f"{acl.permission} {acl.operation} to {acl.principal} on {acl.resource}" for acl in wanted.kept_back]
+    return (
+        f"these ACLs of the source would deny {principal}, which is Twinlog, its work on cluster {alias}, so they are "
+        f"not copied, nor is what they deny to everybody allowed to anybody: {named(denials)}",
+    )
 
 
 def _refused(alias: str, principal: str, operation: str, found: Refusal) -> tuple[str, ...]:

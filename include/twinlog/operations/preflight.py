@@ -17,6 +17,7 @@ from twinlog.cluster.refusals import named, sentences
 from twinlog.cluster.topic_settings import SettingsRead, read_settings
 from twinlog.model.lanes import journal_topic, state_topic
 from twinlog.model.made import made_topic
+from twinlog.model.naming import checkpoints_topic, offset_syncs_topic
 from twinlog.model.topology import Flow
 from twinlog.model.twin_settings import MIN_IN_SYNC, TopicSettings
 
@@ -113,7 +114,8 @@ def _not_judged(side: PreflightSide, read: SettingsRead) -> Iterator[PreflightWa
 def target_internal_topics(flow: Flow) -> list[str]:
     """The topics on the target that a failover depends on, beside the twins."""
     own = (name(flow.source, flow.target) for name in (journal_topic, state_topic, made_topic))
-    return [*own, *KAFKA_INTERNAL]
+    syncs = [offset_syncs_topic(flow)] if flow.offset_syncs_topic_location == "target" else []
+    return [*own, checkpoints_topic(flow), *syncs, *KAFKA_INTERNAL]
 
 
 def concerns(

@@ -1,7 +1,8 @@
 """Keeps a flow's target in step with its source: topics, partitions, settings and permissions.
 
 A sync is a plan first, from what both clusters say, and then its application; a dry run ends with the plan and has
-changed nothing. A flow that has failed over is left alone: its topics on the target are no longer twins.
+changed nothing. A flow that has failed over is left alone: its topics on the target are no longer twins. Where what
+Twinlog has made can't be read, on either side, nothing is done that only it can tell to be right.
 """
 
 from __future__ import annotations
@@ -11,12 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.cluster.flow_store import FlowStore
-from twinlog.cluster.made_store import MadeStore
-from twinlog.cluster.metadata import ClusterMetadata
-from twinlog.cluster.raw import RawClient
-from twinlog.errors import ClusterError
-from twinlog.model.flow_state import State
 from twinlog.model.lanes import state_topic
 from twinlog.model.made import Made, MadeTopic, Remembered
 from twinlog.model.sync_plan import SyncPlan
@@ -25,11 +20,10 @@ from twinlog.model.twin_topics import ReportKind
 from twinlog.operations.permission_planning import AclPlan, ClientPlan, plan_acls, plan_clients
 from twinlog.operations.preflight import PreflightSide, preflight, target_internal_topics
 from twinlog.operations.sync_applying import Applying
+from twinlog.operations.sync_memory import not_in_step, read_memory
 from twinlog.operations.sync_result import SyncResult
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules, scope_of_a_run, sync_rules
 from twinlog.operations.twin_planning import Sides, TwinPlan, plan_twins
-
-_NO_TWINS = frozenset({State.FAILED_OVER, State.FAILING_BACK})
 
 
 class Sync:
@@ -68,27 +62,26 @@ async def _sync(
     dry_run: bool = False,
     approved: bool = False,
 ) -> SyncResult:
-    flow, target = rules.flow, sides.target
-    skipped = await _not_in_step(target, sides.target_view, flow)
+    flow = rules.flow
+    skipped = await not_in_step(sides, rules, dry_run=dry_run)
     if skipped is not None:
-        return SyncResult(flow.name, dry_run=dry_run, skipped=skipped)
+        return skipped
     now_ms = int(time.time() * 1000)
-    memory, forgotten = await _memory(sides, flow)
-    chosen = scope(memory.here, now_ms)
-    if forgotten:
-        chosen = replace(chosen, acls=False, clients=False)
+    memory = await read_memory(sides, rules)
+    asked = scope(memory.here, now_ms)
+    chosen = replace(asked, acls=False, clients=False) if memory.lost else asked
     first = state_topic(flow.source, flow.target) not in sides.target_view.topics
     twins = await plan_twins(sides, rules, chosen, memory, now_ms)
     mirrored = [topic.name for topic in twins.sources.values()]
     acls = await plan_acls(sides, rules, memory, mirrored) if chosen.acls else AclPlan()
-    clients = await plan_clients(sides, rules, memory.here) if chosen.clients else ClientPlan()
-    seen = _Seen(sides, chosen, memory.here, twins, acls, clients, now_ms)
+    clients = await plan_clients(sides, rules, memory) if chosen.clients else ClientPlan()
+    seen = _Seen(sides, chosen, memory, twins, acls, clients, now_ms)
     plan = seen.plan(approved)
-    warnings = await preflight(*_preflight_sides(sides, rules, twins)) if chosen.clients or first else []
-    failed = [*forgotten, *twins.failed, *acls.failed, *clients.failed]
+    warnings = await preflight(*_preflight_sides(sides, rules, twins)) if asked.clients or first else []
+    failed = [*memory.lost, *twins.failed, *acls.failed, *clients.failed]
     if not dry_run:
-        applying = Applying(target, sides.target_view, rules, plan)
-        await applying.apply(sides.source_view.cluster_id, seen.noted(), remembers=not forgotten)
+        applying = Applying(sides.target, sides.target_view, rules, plan)
+        await applying.apply(sides.source_view.cluster_id, seen.noted(), remembers=memory.lost_here is None)
         failed += applying.failed
     return SyncResult(
         flow.name,
@@ -117,7 +110,7 @@ class _Seen:
 
     sides: Sides
     scope: Scope
-    made: Made
+    memory: Memory
     twins: TwinPlan
     acls: AclPlan
     clients: ClientPlan
@@ -132,29 +125,35 @@ class _Seen:
             settings=self.twins.settings,
             add_acls=self.acls.add,
             remove_acls=self.acls.remove,
-            quotas=self.clients.quotas,
+            quotas=self.clients.quotas.changes,
             delete=due,
             waiting=tuple(one for one in deletions if one not in due),
             reports=(*self.twins.reports, *self.twins.deletions.reports),
         )
 
     def noted(self) -> Remembered:
-        """What is to be remembered of it: who is gone since when, who is another one now, and when all was compared."""
+        """What is to be remembered of it: who is gone since when, who is another one now, and when all was compared.
+
+        And what is no longer Twinlog's, since it is neither on the target any more nor wanted there.
+        """
+        all_settings = self.scope.every_setting and not self.twins.failed and not self.memory.lost
         return Remembered(
             {**self._back(), **self._gone(), **self._created_again()},
-            configs_compared_ms=self.now_ms if self.scope.every_setting and not self.twins.failed else 0,
+            no_acls=self.acls.forget,
+            no_quotas=self.clients.quotas.forget,
+            configs_compared_ms=self.now_ms if all_settings else 0,
             acls_compared_ms=self.now_ms if self.scope.acls and self.acls.compared else 0,
         )
 
     def _back(self) -> dict[str, MadeTopic]:
         return {
             name: replace(known, gone_since_ms=None)
-            for name, known in self.made.topics.items()
+            for name, known in self.memory.here.topics.items()
             if known.gone_since_ms is not None and known.source in self.sides.source_view.topics
         }
 
     def _gone(self) -> dict[str, MadeTopic]:
-        known = {deletion.name: self.made.topics[deletion.name] for deletion in self.twins.deletions.deletions}
+        known = {deletion.name: self.memory.here.topics[deletion.name] for deletion in self.twins.deletions.deletions}
         return {name: replace(topic, gone_since_ms=topic.gone_since_ms or self.now_ms) for name, topic in known.items()}
 
     def _created_again(self) -> dict[str, MadeTopic]:
@@ -162,7 +161,7 @@ class _Seen:
         again = {report.topic for report in self.twins.reports if report.kind is ReportKind.RECREATED}
         return {
             name: replace(
-                self.made.topics[name],
+                self.memory.here.topics[name],
                 source_id=source.topic_id,
                 source_cluster=self.sides.source_view.cluster_id,
                 gone_since_ms=None,
@@ -170,33 +169,3 @@ class _Seen:
             for name, source in self.twins.sources.items()
             if source.name in again and source.topic_id is not None
         }
-
-
-async def _not_in_step(target: RawClient, view: ClusterMetadata, flow: Flow) -> str | None:
-    """Why the flow's topics on the target are not to be changed, or None."""
-    kept = state_topic(flow.source, flow.target)
-    if kept not in view.topics:
-        return None
-    state = (await FlowStore(target, flow.name, kept).read()).state
-    return (
-        f"{flow.name} is {state}, so its topics on {flow.target} are left as they are" if state in _NO_TWINS else None
-    )
-
-
-async def _memory(sides: Sides, flow: Flow) -> tuple[Memory, list[str]]:
-    """What was made on both sides, and a sentence for each side where it can't be read."""
-    here, lost = await _made(sides.target, sides.target_view, flow.source, flow.target)
-    opposite, lost_too = await _made(sides.source, sides.source_view, flow.target, flow.source)
-    return Memory(here, opposite), lost + lost_too
-
-
-async def _made(client: RawClient, view: ClusterMetadata, source: str, target: str) -> tuple[Made, list[str]]:
-    store = MadeStore(client, source, target)
-    if store.topic not in view.topics:
-        return Made(), []
-    try:
-        return await store.read(), []
-    except ClusterError as failure:
-        if failure.retriable:
-            raise
-        return Made(), [f"{failure}; so no ACL or quota is compared, and no topic is deleted"]

@@ -55,6 +55,7 @@ class Applying:
         no_quotas = await self._quotas() if remembers else frozenset[Quota]()
         topics |= await self._deletions()
         if remembers:
+            no_acls, no_quotas = no_acls | noted.no_acls, no_quotas | noted.no_quotas
             await self._remember(replace(noted, topics=topics, no_acls=no_acls, no_quotas=no_quotas))
 
     async def _can_remember(self) -> bool:

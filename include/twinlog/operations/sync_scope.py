@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from twinlog.cluster.access import ClusterAccess
@@ -14,6 +15,7 @@ from twinlog.model.made import Made
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.directions import brought_by, opposite_flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,20 @@ class Memory:
 
     here: Made
     opposite: Made
+    may_have_come: Callable[[str], bool]
+    """Whether the opposite flow can have made a topic of the source, by its name."""
+    lost_here: str | None = None
+    lost_opposite: str | None = None
+    """Why it can't be read, and what is not done for that, in a sentence; what is known is then nothing."""
+
+    @property
+    def lost(self) -> list[str]:
+        return [sentence for sentence in (self.lost_here, self.lost_opposite) if sentence is not None]
 
     def came_back(self, topic: str, topic_id: UUID | None) -> bool:
-        """Whether the opposite flow made this topic of the source."""
+        """Whether the opposite flow made this topic of the source, or may have where that can't be known."""
+        if self.lost_opposite is not None:
+            return self.may_have_come(topic)
         known = self.opposite.topics.get(topic)
         return known is not None and known.target_id == topic_id
 
@@ -57,6 +70,10 @@ class SyncRules:
     groups: NameFilter
     source_principal: str
     target_principal: str
+    may_have_come: Callable[[str], bool]
+    """Whether a topic of the source has a name that the flow of the opposite direction could have made."""
+    has_opposite: bool
+    """Whether the topology lists that flow; a flow of another topology is known only by what it left behind."""
 
     def takes(self, topic: str) -> bool:
         return self.selection.left_out(topic) is None
@@ -68,6 +85,7 @@ class SyncRules:
 
 def sync_rules(topology: Topology, flow: Flow, source: ClusterAccess, target: ClusterAccess) -> SyncRules:
     """The rules of a flow, with the filters and the naming that people wrote in Python."""
+    opposite = opposite_flow(topology, flow)
     named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
     return SyncRules(
         flow,
@@ -77,6 +95,8 @@ def sync_rules(topology: Topology, flow: Flow, source: ClusterAccess, target: Cl
         groups_of(flow),
         principal_of(source.settings),
         principal_of(target.settings),
+        brought_by(opposite or replace(flow, source=flow.target, target=flow.source)),
+        opposite is not None,
     )
 
 

@@ -22,8 +22,8 @@ from twinlog.model.lanes import position_group
 from twinlog.model.offsets import PartitionPair, TopicPartition
 from twinlog.model.positions import Position
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.directions import comes_back, other_direction
 from twinlog.operations.recording import bring_up_to_date
-from twinlog.operations.way_back import comes_back, other_direction
 
 
 def translator(flow: Flow, access: ClusterAccess, ledger: Ledger) -> Translator:

@@ -25,7 +25,7 @@ from twinlog.model.twin_topics import (
 )
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules
 
-_GONE = "UnknownTopicOrPartitionError"
+GONE = "UnknownTopicOrPartitionError"
 """What a cluster answers for a topic by name that does not exist; for one that we may not see it answers otherwise."""
 
 
@@ -66,8 +66,10 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         if topic.error is None and rules.takes(topic.name) and (scope.topics is None or topic.name in scope.topics)
     }
     targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
-    topics = plan_topics(sources, targets, memory.here.topics)
-    compared = _compared(sources, targets, memory) if scope.every_setting else []
+    came_back = {name for name, topic in sources.items() if memory.came_back(topic.name, topic.topic_id)}
+    topics = plan_topics(sources, targets, memory.here.topics, came_back)
+    # The settings of what came from the target are the target's to say.
+    compared = sorted((sources.keys() & targets.keys()) - came_back) if scope.every_setting else []
     # Both at once: it is the brokers that take their time over thousands of topics.
     here, there = await sides.target.gather(
         [
@@ -105,16 +107,10 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         await _deletions(sides, rules, scope, memory.here, now_ms),
         topics.reports,
         tuple(_unread(sides, rules, here, there)),
-        tuple(_left_behind(rules, create, wanted.values())),
+        (*_left_behind(rules, create, wanted.values()), *_stay_deleted(rules, topics.gone_at_home, memory)),
         here.topics,
         there.topics,
     )
-
-
-def _compared(sources: Mapping[str, TopicFacts], targets: Mapping[str, TopicFacts], memory: Memory) -> list[str]:
-    """The twins whose settings are the source's to say."""
-    there = sources.keys() & targets.keys()
-    return sorted(name for name in there if not memory.came_back(sources[name].name, sources[name].topic_id))
 
 
 def facts(topic: Topic) -> TopicFacts:
@@ -150,7 +146,7 @@ async def _deletions(sides: Sides, rules: SyncRules, scope: Scope, made: Made, n
         return DeletionPlan()
     # A topic that we are no longer allowed to see is missing from the list of all, too; asked by name it is told apart.
     answers = (await sides.source.metadata(asked)).topics
-    gone = [name for name in asked if name in answers and answers[name].error == _GONE]
+    gone = [name for name in asked if name in answers and answers[name].error == GONE]
     targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
     grace_ms = flow.sync_topic_deletes_grace_seconds * 1000
     return plan_deletions(gone, targets, made.topics, DeletionRules(sides.source_view.cluster_id, now_ms, grace_ms))
@@ -178,6 +174,17 @@ def _unread(sides: Sides, rules: SyncRules, here: SettingsRead, there: SettingsR
 
 def _topics(refused: Mapping[str, Refusal]) -> dict[str, Refusal]:
     return {f"topic {name}": found for name, found in refused.items()}
+
+
+def _stay_deleted(rules: SyncRules, gone: tuple[str, ...], memory: Memory) -> list[str]:
+    # Of topics that merely may have come from there, the sentence about the lost memory has said it.
+    if not gone or memory.lost_opposite is not None:
+        return []
+    target = rules.flow.target
+    return [
+        f"these topics came from cluster {target} and were deleted there, so they are not created there again: "
+        f"{named(gone)}"
+    ]
 
 
 def _left_behind(rules: SyncRules, create: tuple[NewTwin, ...], wanted: Iterable[WantedSettings]) -> Iterator[str]:

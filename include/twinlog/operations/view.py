@@ -74,8 +74,14 @@ def view(topology: Topology, accesses: AccessFor, timeout_s: float) -> View:
     }
     answers = ask_all(questions, timeout_s, lambda alias: f"cluster {alias}")
     aliases = frozenset(topology.clusters)
-    separators = {alias: flow.replication_policy_separator for alias, (flow, _) in used.items()}
-    return View(tuple(_described(alias, answers[alias], aliases, separators[alias]) for alias in used))
+    return View(tuple(_described(alias, answers[alias], aliases, separators(topology, alias)) for alias in used))
+
+
+def separators(topology: Topology, cluster: str) -> list[str]:
+    """Those of the flows into a cluster, which name its remote topics; of one that no flow reaches, its own flows'."""
+    into = {flow.replication_policy_separator for flow in topology.flows.values() if flow.target == cluster}
+    out_of = {flow.replication_policy_separator for flow in topology.flows.values() if flow.source == cluster}
+    return sorted(into or out_of)
 
 
 def _heartbeats(topology: Topology, cluster: str) -> list[str]:
@@ -107,13 +113,13 @@ def _left_s(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 
-def _described(alias: str, found: _Told | TwinlogError, aliases: frozenset[str], separator: str) -> ClusterView:
+def _described(alias: str, found: _Told | TwinlogError, aliases: frozenset[str], marks: list[str]) -> ClusterView:
     if isinstance(found, TwinlogError):
         return ClusterView(alias, error=mask(str(found)), exit_code=found.exit_code)
     return ClusterView(
         alias,
-        tuple(upstream_clusters(found.topics, aliases, separator)),
-        tuple(sorted(remote_topics(found.topics, aliases, separator))),
+        tuple(upstream_clusters(found.topics, aliases, marks)),
+        tuple(sorted(remote_topics(found.topics, aliases, marks))),
         found.hidden,
         exit_code=0 if found.hidden is None else 1,
     )

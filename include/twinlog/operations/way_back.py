@@ -2,21 +2,22 @@
 
 The other direction's journal lies on this flow's source and says exactly which offsets there it wrote. They are taken
 behind the barrier, and a run copies no further than the barrier proves: whatever becomes visible later is left for the
-next run. No header is needed, and no record goes round.
+next run. No header is needed, and no record goes round. What is not known for certain, since an ACL is missing, keeps
+a topic from being copied and never the rest of the flow.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.cluster.inventory import topic_settings
-from twinlog.cluster.metadata import ClusterMetadata, Topic
+from twinlog.cluster.metadata import Topic
 from twinlog.cluster.raw import RawClient
-from twinlog.cluster.refusals import demand, principal_of, refusal_named
-from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.cluster.refusals import demand, principal_of, refusal_named, sentences
+from twinlog.cluster.topic_settings import SettingsRead, read_settings
+from twinlog.errors import NotAuthorizedError
 from twinlog.ledger.returned import TargetPartition, mirrored_in
 from twinlog.ledger.store import Ledger
 from twinlog.model.findings import Finding, FindingKind
@@ -24,9 +25,13 @@ from twinlog.model.lanes import journal_topic
 from twinlog.model.offsets import PartitionPair, Span, TopicPartition
 from twinlog.model.plan import Partitions, Plan, PlannedRange
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.directions import brought_by, comes_back, opposite_flow
 from twinlog.operations.recording import bring_up_to_date
 
 _NOT_THERE = "UnknownTopicOrPartitionError"
+_POLICY = "cleanup.policy"
+_UNKNOWN_POLICY = "compact"
+"""What is taken for granted of a broker that does not say."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,19 @@ class WayBack:
 
     spans: dict[TopicPartition, list[Span]]
     proven: dict[TopicPartition, int]
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """The source's topics of which it may not be known, each with the reason."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [
+            _refused(topic, f"{topic} is not copied: {reason}", FindingKind.NOT_ALLOWED)
+            for topic, reason in self.unknown.items()
+        ]
 
     def bounded(self, found: Partitions) -> Partitions:
-        """The survey with no partition looked at beyond what is proven."""
+        """The survey without the topics of which nothing is known, and nowhere beyond what is proven."""
+        found = found.where(lambda pair: pair.source_topic not in self.unknown)
         ends = [
             min(end, self.proven.get(pair.source, end))
             for pair, end in zip(found.pairs, found.last_stable, strict=True)
@@ -57,45 +72,44 @@ class WayBack:
         return replace(planned, returned=tuple(spans[first:after]))
 
 
-def other_direction(topology: Topology, flow: Flow) -> Flow | None:
-    """The flow that writes to this one's source from its target, if there is one."""
-    return topology.flows.get(f"{flow.target}->{flow.source}")
-
-
-def comes_back(topology: Topology, flow: Flow) -> Callable[[str], bool]:
-    """Tells of a topic of the source whether it is mirrored both ways under one name."""
-    other = other_direction(topology, flow)
-    if other is None:
-        return lambda _: False
-    here, there, takes_back = naming_of(flow), naming_of(other), topics_of(other)
-
-    def answered(topic: str) -> bool:
-        twin = here.target_name(topic)
-        return takes_back.accepts(twin) and there.target_name(twin) == topic
-
-    return answered
-
-
 def way_back(
     topology: Topology, flow: Flow, access: ClusterAccess, source: RawClient, found: Partitions
 ) -> WayBack | None:
-    """What the other direction wrote to the source; None where there is no other direction, or it has never run."""
-    other = other_direction(topology, flow)
-    if other is None or not found.pairs:
+    """What the other direction wrote to the source; None where it can't have written to any of these partitions.
+
+    That it is disabled now changes nothing about what it wrote before. Where its journal may not be read, the topics
+    that it can have written to are left out, each with a finding, and the others are copied.
+    """
+    other = opposite_flow(topology, flow)
+    if other is None:
         return None
+    brought = brought_by(other)
+    shared = found.where(lambda pair: brought(pair.source_topic))
+    if not shared.pairs:
+        return None
+    try:
+        return _read(topology, flow, other, access, source, shared)
+    except NotAuthorizedError as refused:
+        # Not knowing what came from the target, we must not send these: it would come back there, doubled.
+        reason = f"it could send back what {other.name} brought: {refused}"
+        return WayBack({}, {}, {pair.source_topic: reason for pair in shared.pairs})
+
+
+def _read(  # noqa: PLR0917 - the two flows, and how the cluster between them is reached
+    topology: Topology, flow: Flow, other: Flow, access: ClusterAccess, source: RawClient, shared: Partitions
+) -> WayBack | None:
     journal = journal_topic(other.source, other.target)
     known = source.run(source.metadata([journal])).topics.get(journal)
     if known is None or known.error == _NOT_THERE:
         return None
     if known.error is not None:
-        # Not knowing what came from the target, we must not send anything: it would come back there, doubled.
-        consequence = f"{flow.name} copies nothing: it could send back what {other.name} brought"
         refused = {f"topic {journal}": refusal_named(known.error)}
+        consequence = "what it brought is not known"
         demand(flow.source, principal_of(access.settings), "DESCRIBE", refused, consequence)
     ledger = Ledger(topology.ledger_for(other), other.source, other.target)
-    proven = bring_up_to_date(ledger, other, access, source, {pair.source for pair in found.pairs})
-    spans = mirrored_in(ledger, to_be_passed(found))
-    by_place = {_place(pair): pair.source for pair in found.pairs}
+    proven = bring_up_to_date(ledger, other, access, source, {pair.source for pair in shared.pairs})
+    spans = mirrored_in(ledger, to_be_passed(shared))
+    by_place = {_place(pair): pair.source for pair in shared.pairs}
     return WayBack({by_place[place]: members for place, members in spans.items()}, dict(proven.data_ends))
 
 
@@ -118,21 +132,35 @@ def _place(pair: PartitionPair) -> TargetPartition:
 
 
 def compacted_both_ways(
-    topology: Topology, flow: Flow, source: RawClient, view: ClusterMetadata, topics: Sequence[Topic]
+    topology: Topology, flow: Flow, access: ClusterAccess, source: RawClient, topics: Sequence[Topic]
 ) -> list[Finding]:
-    """Topics that are mirrored both ways under one name and compacted: the two sides would not converge."""
+    """Topics that are mirrored both ways under one name, and are compacted or may be."""
     returns = comes_back(topology, flow)
     shared = [topic.name for topic in topics if returns(topic.name)]
-    policies = source.run(topic_settings(source, shared, "cleanup.policy")) if shared else {}
-    return [
-        Finding(
-            FindingKind.REFUSED,
-            TopicPartition(name, 0),
-            0,
+    if not shared:
+        return []
+    return not_converging(flow, principal_of(access.settings), source.run(read_settings(source, shared, [_POLICY])))
+
+
+def not_converging(flow: Flow, principal: str, read: SettingsRead) -> list[Finding]:
+    """Of topics that are mirrored both ways under one name, those whose two sides would not, or might not, converge."""
+    compacted = [
+        _refused(
+            name,
             f"{name} is compacted and mirrored both ways between {flow.source} and {flow.target} under one name: the "
             "last value of a key would differ between the two sides, so it is not copied; mirror it one way, or with "
             "prefixed names",
         )
-        for name in shared
-        if "compact" in policies.get(name, "") and name in view.topics
+        for name, settings in read.topics.items()
+        if "compact" in settings.effective.get(_POLICY, _UNKNOWN_POLICY)
     ]
+    consequence = f"it is not copied: mirrored both ways under one name it must not be compacted, and {_POLICY} says it"
+    return compacted + [
+        _refused(name, sentence, FindingKind.NOT_ALLOWED if found.not_allowed else FindingKind.REFUSED)
+        for name, found in read.refused.items()
+        for sentence in sentences(flow.source, principal, "DESCRIBE_CONFIGS", {f"topic {name}": found}, consequence)
+    ]
+
+
+def _refused(topic: str, message: str, kind: FindingKind = FindingKind.REFUSED) -> Finding:
+    return Finding(kind, TopicPartition(topic, 0), 0, message)

@@ -8,7 +8,7 @@ from twinlog.errors import FlowStateError
 from twinlog.model.acls import Acl, Pattern
 from twinlog.model.made import Made, MadeTopic, Remembered, from_values, made_topic, to_values
 from twinlog.model.naming import is_internal
-from twinlog.model.quotas import Quota, QuotaChange, compare_quotas
+from twinlog.model.quotas import Quota, QuotaChange, QuotaDifference, compare_quotas
 
 ACL = Acl("topic", 'odd " name', Pattern.PREFIXED, "User:a b", "*", "READ", "DENY")
 QUOTA = Quota((("client-id", None), ("user", "alice")), "producer_byte_rate")
@@ -40,8 +40,16 @@ def test_the_topic_that_holds_it_is_never_mirrored() -> None:
 
 
 def test_a_quota_that_somebody_else_set_on_the_target_stays() -> None:
-    assert compare_quotas({QUOTA: 1.0}, {}, frozenset()) == (QuotaChange(QUOTA, None, 1.0),)
-    assert compare_quotas({QUOTA: 1.0}, {QUOTA: 2.0}, frozenset()) == ()
-    assert compare_quotas({QUOTA: 1.0}, {QUOTA: 2.0}, frozenset({QUOTA})) == (QuotaChange(QUOTA, 2.0, 1.0),)
-    assert compare_quotas({}, {QUOTA: 2.0}, frozenset()) == ()
-    assert compare_quotas({}, {QUOTA: 2.0}, frozenset({QUOTA})) == (QuotaChange(QUOTA, 2.0, None),)
+    assert compare_quotas({QUOTA: 1.0}, {}, frozenset()).changes == (QuotaChange(QUOTA, None, 1.0),)
+    assert compare_quotas({QUOTA: 1.0}, {QUOTA: 2.0}, frozenset()).changes == ()
+    assert compare_quotas({QUOTA: 1.0}, {QUOTA: 2.0}, frozenset({QUOTA})).changes == (QuotaChange(QUOTA, 2.0, 1.0),)
+    assert compare_quotas({}, {QUOTA: 2.0}, frozenset()).changes == ()
+    assert compare_quotas({}, {QUOTA: 2.0}, frozenset({QUOTA})).changes == (QuotaChange(QUOTA, 2.0, None),)
+
+
+def test_a_quota_that_is_neither_there_nor_wanted_is_forgotten() -> None:
+    made = frozenset({QUOTA})
+
+    assert compare_quotas({}, {}, made) == QuotaDifference((), forget=made)
+    assert compare_quotas({QUOTA: 1.0}, {}, made).forget == frozenset()
+    assert compare_quotas({}, {QUOTA: 1.0}, made).forget == frozenset()

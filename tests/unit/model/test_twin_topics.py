@@ -46,6 +46,15 @@ def test_a_twin_that_is_missing_and_one_that_is_too_small() -> None:
     assert plan_topics({"nyc.orders": source(4)}, {"nyc.orders": twin(1)}, {}).grow == (Growth("nyc.orders", 1, 4),)
 
 
+def test_a_topic_that_came_from_the_target_and_is_gone_there_stays_deleted() -> None:
+    planned = plan_topics({"orders": source()}, {}, {}, came_back={"orders"})
+
+    assert (planned.missing, planned.gone_at_home) == ((), ("orders",))
+    # Grown at the other side it grows all the same, and one that is there is nothing to tell.
+    there = plan_topics({"orders": source(2)}, {"orders": twin(1)}, {}, came_back={"orders"})
+    assert (there.grow, there.gone_at_home) == ((Growth("orders", 1, 2),), ())
+
+
 def test_a_source_that_shrank_and_one_that_was_created_again() -> None:
     shrunk = plan_topics({"nyc.orders": source(1)}, {"nyc.orders": twin(2)}, {})
     again = plan_topics({"nyc.orders": source(topic_id=OTHER)}, {"nyc.orders": twin()}, made())

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from twinlog.cluster.metadata import Broker, ClusterMetadata, Partition, Topic
-from twinlog.operations.preflight import Concern, PreflightWarning, concerns
+from twinlog.model.topology import Flow
+from twinlog.operations.preflight import Concern, PreflightWarning, concerns, target_internal_topics
 
 ALL = (0, 1, 2)
 
@@ -47,3 +48,12 @@ def test_many_topics_are_one_warning() -> None:
         "cluster lon: 1,200 topics have fewer than 3 replicas, so that one lost broker may lose records: "
         "t0, t1, t2 and 1,197 more"
     )
+
+
+def test_the_topics_of_translated_positions_are_looked_at_too() -> None:
+    at_source, at_target = (Flow("nyc", "lon", offset_syncs_topic_location=place) for place in ("source", "target"))
+
+    assert "nyc.checkpoints.internal" in target_internal_topics(at_source)
+    assert set(target_internal_topics(at_target)) - set(target_internal_topics(at_source)) == {
+        "mm2-offset-syncs.nyc.internal"
+    }

@@ -1,0 +1,47 @@
+"""A flow and the one that goes the other way, between the same two clusters.
+
+A flow that is disabled brings nothing any more, so nothing is refused or translated for its sake. What it brought
+before is still there: it is told by its journal and its memory, and is not sent back, for as long as the topology
+lists the flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.model.topology import Flow, Topology
+
+
+def opposite_flow(topology: Topology, flow: Flow) -> Flow | None:
+    """The flow that writes to this one's source from its target, or did before it was disabled."""
+    return topology.flows.get(f"{flow.target}->{flow.source}")
+
+
+def other_direction(topology: Topology, flow: Flow) -> Flow | None:
+    """The flow that writes to this one's source from its target, if there is one and it is enabled."""
+    other = opposite_flow(topology, flow)
+    return other if other is not None and other.enabled else None
+
+
+def comes_back(topology: Topology, flow: Flow) -> Callable[[str], bool]:
+    """Tells of a topic of the source whether it is mirrored both ways under one name."""
+    other = other_direction(topology, flow)
+    if other is None:
+        return lambda _: False
+    here, there, takes_back = naming_of(flow), naming_of(other), topics_of(other)
+
+    def answered(topic: str) -> bool:
+        twin = here.target_name(topic)
+        return takes_back.accepts(twin) and there.target_name(twin) == topic
+
+    return answered
+
+
+def brought_by(other: Flow) -> Callable[[str], bool]:
+    """Tells of a topic of a flow's target whether the flow may have written to it.
+
+    By the name alone: a topic that the flow's filter took once still holds what came then.
+    """
+    policy = naming_of(other)
+    return lambda topic: policy.source_name(topic) is not None

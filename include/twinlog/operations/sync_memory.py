@@ -1,0 +1,111 @@
+"""What a sync must know before it changes anything: the flow's state, and what Twinlog has made on either side.
+
+A topic that we may not see is missing from the list of all topics. So what is not listed is asked for by name: hidden
+is not the same as not there, and what can't be read is never taken for empty.
+"""
+
+from __future__ import annotations
+
+from twinlog.cluster.flow_store import FlowStore
+from twinlog.cluster.made_store import MadeStore
+from twinlog.cluster.metadata import ClusterMetadata
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import Refusal, refusal_named, sentences
+from twinlog.errors import ClusterError
+from twinlog.model.acls import AclMode
+from twinlog.model.flow_state import State
+from twinlog.model.lanes import state_topic
+from twinlog.model.made import Made
+from twinlog.operations.sync_result import SyncResult
+from twinlog.operations.sync_scope import Memory, SyncRules
+from twinlog.operations.twin_planning import GONE, Sides
+
+_NO_TWINS = frozenset({State.FAILED_OVER, State.FAILING_BACK})
+
+
+async def not_in_step(sides: Sides, rules: SyncRules, *, dry_run: bool) -> SyncResult | None:
+    """The result where the flow's topics on the target are not to be changed, or None."""
+    flow, target = rules.flow, sides.target
+    topic = state_topic(flow.source, flow.target)
+    consequence = f"it is not known whether {flow.name} has failed over, and its topics on {flow.target} are left alone"
+    there = await _is_there(target, sides.target_view, topic)
+    if there is False:
+        return None
+    if isinstance(there, Refusal):
+        unknown = _hidden(target, rules.target_principal, topic, there, consequence)
+        return SyncResult(flow.name, dry_run=dry_run, skipped=unknown, failed=(unknown,))
+    try:
+        state = (await FlowStore(target, flow.name, topic).read()).state
+    except ClusterError as failure:
+        if failure.retriable:
+            raise
+        unknown = f"{failure}; so {consequence}"
+        return SyncResult(flow.name, dry_run=dry_run, skipped=unknown, failed=(unknown,))
+    if state not in _NO_TWINS:
+        return None
+    said = f"{flow.name} is {state}, so its topics on {flow.target} are left as they are"
+    return SyncResult(flow.name, dry_run=dry_run, skipped=said)
+
+
+async def read_memory(sides: Sides, rules: SyncRules) -> Memory:
+    """What was made on both sides, as far as it may be read."""
+    flow = rules.flow
+    here, lost_here = await _made(
+        sides.target,
+        sides.target_view,
+        rules.target_principal,
+        MadeStore(sides.target, flow.source, flow.target),
+        "no ACL or quota is compared, no topic is deleted, and a topic that is created now will never be",
+    )
+    opposite, lost_opposite = Made(), None
+    store = MadeStore(sides.source, flow.target, flow.source)
+    if _needs_opposite(sides, rules, store.topic):
+        opposite, lost_opposite = await _made(
+            sides.source,
+            sides.source_view,
+            rules.source_principal,
+            store,
+            f"no ACL or quota is compared, and topics that may have come from {flow.target} are neither created there "
+            "nor are their settings compared",
+        )
+    return Memory(here, opposite, rules.may_have_come, lost_here, lost_opposite)
+
+
+def _needs_opposite(sides: Sides, rules: SyncRules, memory: str) -> bool:
+    """Whether anything that the opposite flow made could be sent back: under prefixed names hardly anything could."""
+    if not rules.has_opposite and memory not in sides.source_view.topics:
+        return False
+    if rules.acl_mode is AclMode.FULL and rules.flow.sync_topic_acls_enabled:
+        return True
+    return any(rules.may_have_come(topic) and rules.takes(topic) for topic in sides.source_view.topics)
+
+
+async def _made(
+    client: RawClient, view: ClusterMetadata, principal: str, store: MadeStore, consequence: str
+) -> tuple[Made, str | None]:
+    """A memory, or the sentence that says why it can't be read."""
+    there = await _is_there(client, view, store.topic)
+    if there is False:
+        return Made(), None
+    if isinstance(there, Refusal):
+        return Made(), _hidden(client, principal, store.topic, there, consequence)
+    try:
+        return await store.read(), None
+    except ClusterError as failure:
+        if failure.retriable:
+            raise
+        return Made(), f"{failure}; so {consequence}"
+
+
+async def _is_there(client: RawClient, view: ClusterMetadata, topic: str) -> bool | Refusal:
+    """Whether a topic exists, or why the cluster does not tell."""
+    if topic in view.topics:
+        return True
+    error = (await client.metadata([topic])).topics[topic].error
+    if error is None:
+        return True
+    return False if error == GONE else refusal_named(error)
+
+
+def _hidden(client: RawClient, principal: str, topic: str, found: Refusal, consequence: str) -> str:
+    return next(sentences(client.alias, principal, "DESCRIBE", {f"topic {topic}": found}, consequence))
