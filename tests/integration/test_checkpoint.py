@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from local.kafka import KafkaClusters
+from support.group_logs import all_of, filled
 from support.groups import (
-    Value,
     checkpoint,
-    checkpointing,
     commit,
     commit_all,
     commits,
     committed,
+    delete_group,
     planning,
     read,
     share,
     staying,
 )
-from support.mirroring import Twins, producer, twins
-from support.reading import read_committed
-from support.silent import closed_port
-from support.source_logs import fill, interleave
+from support.mirroring import Twins, twins
+from support.source_logs import fill, recreate
 from twinlog.model.checkpoints import Reason
-from twinlog.operations.readiness import ReadinessTables
+from twinlog.operations.checkpoint import checkpoint_store
+from twinlog.operations.checkpoint_writing import CheckpointWriting
+from twinlog.operations.standings import Standing
 
 
 @pytest.fixture
@@ -58,20 +59,6 @@ def flow(kafka_pair: KafkaClusters, tmp_path: Path, mark: str, topic: str) -> Tw
         checkpoints_topic_replication_factor=1,
         transaction_bytes=2_000,
     )
-
-
-def all_of(servers: str, topic: str) -> Counter[Value]:
-    return Counter(
-        (number, seen.value or b"") for number, records in read_committed(servers, topic).items() for seen in records
-    )
-
-
-def filled(flow: Twins, topic: str, partitions: int = 3) -> None:
-    """Several partitions, with transactions, some of them rolled back, among plain records."""
-    flow.create(topic, partitions)
-    for number in range(partitions):
-        fill(flow.source_servers, topic, [f"{number}: {value}" for value in range(40)], number, batch_num_messages=7)
-        interleave(flow.source_servers, topic, rounds=2, partition=number)
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -139,6 +126,102 @@ def test_a_position_that_the_group_made_itself_on_the_target_stays(flow: Twins, 
     assert committed(flow.target_servers, group, flow.twin(topic))[0] > 25
 
 
+def test_a_position_without_an_epoch_stays_that_equals_an_earlier_checkpoint(
+    flow: Twins, topic: str, group: str
+) -> None:
+    filled(flow, topic, partitions=1)
+    twin = flow.twin(topic)
+    flow.mirror()
+    for offset in (30, 10):
+        commit(flow.source_servers, group, topic, {0: offset})
+        assert checkpoint(flow).commits == 1
+    commit(flow.target_servers, group, twin, {0: 30})
+
+    result = checkpoint(flow)
+
+    assert [(row.reason, row.offset) for row in result.standings.rows] == [(Reason.OWN_POSITION, 30)]
+    assert committed(flow.target_servers, group, twin) == {0: 30}
+
+
+def after_the_records(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """Something that happens between the records of a pass and its commits, once."""
+    write_records = CheckpointWriting.write_records
+
+    def written(self: CheckpointWriting, rows: Sequence[Standing]) -> int:
+        records = write_records(self, rows)
+        monkeypatch.undo()
+        happens()
+        return records
+
+    monkeypatch.setattr(CheckpointWriting, "write_records", written)
+
+
+def test_a_position_that_the_group_makes_during_the_pass_stays(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(flow, topic, partitions=2)
+    twin = flow.twin(topic)
+    commit(flow.source_servers, group, topic, {0: 10, 1: 10})
+    flow.mirror()
+    after_the_records(monkeypatch, lambda: commit(flow.target_servers, group, twin, {0: 20}))
+
+    result = checkpoint(flow)
+    commit(flow.source_servers, group, topic, {0: 5, 1: 5})
+    rewound = checkpoint(flow)
+
+    assert [row.reason for row in result.standings.rows] == [Reason.OWN_POSITION, None]
+    assert (result.commits, rewound.commits) == (1, 1)
+    assert committed(flow.target_servers, group, twin) == {0: 20, 1: 5}
+
+
+def test_a_pass_that_was_overtaken_commits_nothing(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(flow, topic, partitions=1)
+    commit(flow.source_servers, group, topic, {0: 10})
+    flow.mirror()
+
+    def begin_another() -> None:
+        with flow.ends().target.raw() as target:
+            target.run(checkpoint_store(flow.flow, target).open())
+
+    after_the_records(monkeypatch, begin_another)
+
+    result = checkpoint(flow)
+
+    assert "overtaken" in str(result.skipped)
+    assert commits(flow.target_servers, group) == []
+    assert checkpoint(flow).commits == 1
+
+
+def test_commits_on_a_topic_that_was_made_anew_are_not_translated(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    flow.mirror()
+    recreate(flow.source_servers, topic)
+    fill(flow.source_servers, topic, range(5))
+    commit(flow.source_servers, group, topic, {0: 3})
+
+    result = checkpoint(flow)
+    planned = planning(flow).plan(group)
+
+    assert [row.reason for row in result.standings.rows] == [Reason.RECREATED]
+    assert [row["reason"] for row in planned.left_out] == [Reason.RECREATED]
+    assert commits(flow.target_servers, group) == []
+
+
+def test_a_group_that_is_gone_from_the_source_is_told_of(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    commit(flow.source_servers, group, topic, {0: 10})
+    flow.mirror()
+    checkpoint(flow)
+    delete_group(flow.source_servers, group)
+
+    (note,) = checkpoint(flow).standings.notes
+
+    assert group in note
+    assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 10}
+
+
 def test_a_group_that_is_active_on_the_target_is_untouched(flow: Twins, topic: str, group: str) -> None:
     filled(flow, topic)
     read(flow.source_servers, group, topic, 30)
@@ -148,6 +231,8 @@ def test_a_group_that_is_active_on_the_target_is_untouched(flow: Twins, topic: s
         assert commits(flow.target_servers, group) == []
 
     assert {row.reason for row in result.standings.rows} == {Reason.ACTIVE}
+    assert result.standings.groups == {group: False}
+    assert "auto.offset.reset" in result.standings.notes[0]
     assert result.commits == 0
     assert result.records > 0
     assert checkpoint(flow).commits == result.records
@@ -196,7 +281,7 @@ def test_a_pass_that_died_between_record_and_commit_is_gone_on_with(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("twinlog.operations.checkpoint.commit_offsets", die)
+        patched.setattr("twinlog.operations.checkpoint_writing.commit_offsets", die)
         with pytest.raises(KeyboardInterrupt):
             checkpoint(flow)
     assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 20}
@@ -251,66 +336,3 @@ def test_two_thousand_groups_at_once(flow: Twins, mark: str, topic: str) -> None
         read_before = Counter((0, f"0: {value}".encode()) for value in range(number % 40))
         read_before += Counter((1, f"1: {value}".encode()) for value in range(number % 30))
         assert read_before + read(flow.target_servers, names[number], flow.twin(topic)) == everything
-
-
-def test_readiness_says_what_is_unread_and_what_would_be_lost(flow: Twins, topic: str, group: str) -> None:
-    filled(flow, topic, partitions=2)
-    everything = all_of(flow.source_servers, topic)
-    commit(flow.source_servers, group, topic, {0: 10, 1: 20})
-    flow.mirror()
-    fill(flow.source_servers, topic, ["one", "two"], 1)
-
-    checkpoint(flow)
-    table = ReadinessTables(flow.ledger).last()
-    fresh = checkpointing(flow).look()
-
-    assert table is not None
-    for found in (table, fresh):
-        assert (found.ready, found.not_ready) == (1, 0)
-        (one,) = found.groups
-        assert one.unread == everything.total() - 30
-        assert one.lost_records == 2
-        assert one.lost_seconds is not None
-        assert 0 <= one.lost_seconds < 120
-
-
-def test_one_group_is_planned_with_the_source_gone(
-    kafka_pair: KafkaClusters, flow: Twins, mark: str, topic: str, group: str
-) -> None:
-    filled(flow, topic, partitions=2)
-    everything = all_of(flow.source_servers, topic)
-    commit(flow.source_servers, group, topic, {0: 10, 1: 20})
-    commit(flow.source_servers, f"ahead-{mark}", topic, {0: 10_000})
-    flow.mirror()
-    checkpoint(flow)
-
-    there = planning(flow).plan(group)
-    gone = planning(flow, source_servers=closed_port())
-    alone = gone.plan(group)
-
-    assert there.lost_records == 0
-    assert sum(row["unread"] for row in there.plan) == everything.total() - 30
-    assert [(row["topic"], row["partition"], row["offset"]) for row in there.plan] == [
-        (flow.twin(topic), 0, 10),
-        (flow.twin(topic), 1, committed(flow.target_servers, group, flow.twin(topic))[1]),
-    ]
-    assert (alone.plan, alone.lost_records) == (there.plan, None)
-    assert "checkpoints" in alone.notes[0]
-    assert [row["reason"] for row in gone.plan(f"ahead-{mark}").left_out] == [Reason.AHEAD]
-    assert [row["reason"] for row in gone.plan(f"nobody-{mark}").left_out] == [Reason.NO_COMMIT]
-
-
-def test_offsets_by_time_are_those_of_the_first_record_of_that_time(flow: Twins, topic: str, group: str) -> None:
-    flow.create(topic, 2)
-    writer = producer(flow.source_servers)
-    for number in range(10):
-        writer.produce(topic, str(number), partition=0, timestamp=1_000_000 + number * 1_000)
-    assert writer.flush(30) == 0
-    flow.mirror()
-
-    found = planning(flow).plan(group, at_ms=1_004_500)
-
-    assert [(row["partition"], row["offset"], row["how"], row["unread"]) for row in found.plan] == [
-        (0, 5, "by time", 5),
-        (1, 0, "by time", 0),
-    ]

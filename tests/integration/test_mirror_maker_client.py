@@ -112,7 +112,8 @@ def test_it_finds_the_source_its_topics_and_where_a_group_goes_on(flow: Twins, t
     emitted = emit_heartbeat(flow.flow, flow.ends().source)
     assert flow.mirror().failures == []
     twin = naming_of(flow.flow).target_name(topic)
-    checkpoint_of(flow, Checkpoint(GROUP, TopicPartition(twin, 0), 7, 7, "as committed"))
+    # The last bytes are for us alone: Java's reader ends where its fields do.
+    checkpoint_of(flow, Checkpoint(GROUP, TopicPartition(twin, 0), 7, 7, "as committed", frozenset({1, 7})))
 
     found = library.ask(flow)
 

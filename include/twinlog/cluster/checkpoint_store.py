@@ -1,7 +1,8 @@
 """The checkpoints topic on the target, in MirrorMaker 2's format: what was written, and what is written next.
 
 Writing is done under a transactional id that is opened before anything is read, so of two passes at once the earlier
-is told that it was overtaken instead of writing what is older. A topic that MirrorMaker 2 left is gone on with.
+is told that it was overtaken instead of writing what is older. A topic that MirrorMaker 2 left is gone on with. The
+last record of a group and partition says all that is needed, so nothing depends on what compaction has left before it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ class GroupPartition(NamedTuple):
     partition: TopicPartition
 
 
+class CheckpointNote(NamedTuple):
+    """A checkpoint, and which offsets of its group on the target are ours."""
+
+    checkpoint: Checkpoint
+    ours: frozenset[int]
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointStore:
     """The checkpoints of one flow."""
@@ -43,7 +51,7 @@ class CheckpointStore:
         return writer
 
     async def read(self) -> dict[GroupPartition, Written]:
-        """All that compaction has left; nothing where there is no topic yet."""
+        """The last of each group and partition; nothing where there is no topic yet."""
         known = (await self.client.metadata([self.topic])).topics.get(self.topic)
         if known is None or not known.partitions:
             return {}
@@ -54,19 +62,18 @@ class CheckpointStore:
             where = f"cluster {self.client.alias}: {self.topic}-0@{record.offset}"
             one = mirror_maker.Checkpoint.decode(record.key, record.value, where)
             checkpoint = Checkpoint(one.upstream_offset, one.downstream_offset, one.metadata)
-            place = GroupPartition(one.group, one.target)
-            before = found.get(place)
-            found[place] = (
-                Written(checkpoint, record.timestamp_ms, frozenset((checkpoint.downstream,)))
-                if before is None
-                else before.followed_by(checkpoint, record.timestamp_ms)
-            )
+            ours = frozenset((one.downstream_offset,)) if one.ours is None else one.ours
+            found[GroupPartition(one.group, one.target)] = Written(checkpoint, record.timestamp_ms, ours)
         return found
 
-    async def write(self, writer: TransactionalWriter, checkpoints: Mapping[GroupPartition, Checkpoint]) -> None:
+    async def write(self, writer: TransactionalWriter, notes: Mapping[GroupPartition, CheckpointNote]) -> None:
         """Append these, all of them or none; returns once they are visible."""
-        records = [
-            mirror_maker.Checkpoint(place.group, place.partition, one.upstream, one.downstream, one.metadata)
-            for place, one in checkpoints.items()
-        ]
-        await append_records(self.client, writer, self.topic, [(record.key(), record.value()) for record in records])
+        pairs = [(record.key(), record.value()) for record in (_record(place, note) for place, note in notes.items())]
+        await append_records(self.client, writer, self.topic, pairs)
+
+
+def _record(place: GroupPartition, note: CheckpointNote) -> mirror_maker.Checkpoint:
+    one = note.checkpoint
+    # Without our addition, which is then not needed, the bytes are those that MirrorMaker 2 itself would write.
+    ours = None if note.ours == {one.downstream} else note.ours
+    return mirror_maker.Checkpoint(place.group, place.partition, one.upstream, one.downstream, one.metadata, ours)

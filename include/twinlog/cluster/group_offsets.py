@@ -1,8 +1,10 @@
 """Committed offsets of thousands of groups: read many groups a request, written a group a request.
 
 Writing is a plain OffsetCommit of nobody in particular (no member, no generation): the broker itself refuses it for a
-group that has members by then, so a group that came to life meanwhile is never written over. A request a group is the
-protocol's; a broker works on one request of a connection at a time, so several connections are used side by side.
+group that has members by then, so a group that came to life meanwhile is never written over. What remains: Kafka knows
+no commit on condition, so a group that joins, commits and leaves again, or whose offsets somebody sets by hand, between
+our last look at its offsets and our request is written over. A request a group is the protocol's; a broker works on one
+request of a connection at a time, so several connections are used side by side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The groups of a cluster: every broker is asked for those that it coordinates, all brokers at once.
 
 A broker names the groups that we may describe and says nothing of the others; `sees_all_groups` tells whether there
-can be others. A broker that does not answer is an error: a list without its groups would look complete.
+can be others. A broker that does not answer is an error: a list without its groups would look complete. Groups whose
+partition of the offsets topic has no leader are on no broker's list: `leaderless_offsets` tells of those.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest, 
 from kafka.protocol.metadata import CoordinatorType
 
 from twinlog.cluster.coordinators import locate_coordinators
+from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import portions
 
+OFFSETS_TOPIC = "__consumer_offsets"
 PAUSE_S = 0.1
 ATTEMPTS = 100
 GROUPS_A_REQUEST = 500
@@ -66,6 +69,17 @@ async def sees_all_groups(client: RawClient) -> bool:
         return False
     answer = await client.request(DescribeClusterRequest(include_cluster_authorized_operations=True))
     return _DESCRIBE in (answer.authorized_operations or ())
+
+
+async def leaderless_offsets(client: RawClient) -> list[int]:
+    """The partitions of the offsets topic that nobody leads; none where we may not look at it."""
+    return leaderless(await client.metadata([OFFSETS_TOPIC]), OFFSETS_TOPIC)
+
+
+def leaderless(view: ClusterMetadata, name: str) -> list[int]:
+    """The partitions of a topic that nobody leads."""
+    topic = view.topics.get(name)
+    return [] if topic is None else [partition.number for partition in topic.partitions if partition.leader is None]
 
 
 async def _listed(client: RawClient, node_id: int) -> list[Group]:

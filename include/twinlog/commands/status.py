@@ -70,7 +70,7 @@ def _lines(found: Status) -> Iterator[str]:
         for flow in found.flows
     ]
     yield from table(rows)
-    late = [(flow.flow, topic) for flow in found.flows for topic in flow.lag if topic.records]
+    late = [(flow.flow, topic) for flow in found.flows for topic in flow.lag if topic.records != 0]
     if late:
         yield ""
         rows = [["FLOW", "TOPIC", "BEHIND"]]
@@ -88,11 +88,12 @@ def _lines(found: Status) -> Iterator[str]:
 def _groups(flow: FlowStatus) -> str:
     if flow.groups_ready is None or flow.groups_not_ready is None:
         return "unknown"
-    return f"{flow.groups_ready:,} of {flow.groups_ready + flow.groups_not_ready:,}"
+    counted = f"{flow.groups_ready:,} of {flow.groups_ready + flow.groups_not_ready:,}"
+    return counted if flow.groups_age_s is None else f"{counted}, {flow.groups_age_s:,.0f} s ago"
 
 
 def _group_table(flow: FlowStatus) -> list[str]:
-    heading = [f"GROUP OF {flow.flow}, SEEN {flow.groups_seen}", "READY", "PARTITIONS", "UNREAD", "NOT COPIED", "WHY"]
+    heading = [f"GROUP OF {flow.flow}, SEEN {flow.groups_as_of}", "READY", "PARTITIONS", "UNREAD", "NOT COPIED", "WHY"]
     return table(
         [heading]
         + [

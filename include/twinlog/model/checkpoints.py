@@ -1,14 +1,18 @@
 """What becomes of a group's position on the target: written, left as it is, or not known, and why.
 
-    source commit  --translated-->  checkpoint record (the intent)  -->  the group's committed offset on the target
+    source commit  --translated-->  record, the intent  -->  committed offset on the target  -->  record, confirming
 
 What always holds:
 - a position that the group made itself on the target is never moved back; one that is ours follows the source in
   either direction, so a rewind there is a rewind here;
-- ours is what equals a checkpoint still in the checkpoints topic and has no leader epoch, since we commit none and
-  consumers that read a record commit its epoch. The record is written before the offset, so whoever dies in between
-  leaves an offset that the next one recognises;
+- the last record of a group and partition says which offsets on the target are ours. An intent names the one that we
+  found there, if that was ours, and the one that we are about to commit, so whoever dies in between leaves an offset
+  that the next pass recognises; the confirmation names the committed one alone. Records that nothing is committed for
+  add none. An offset with a leader epoch is never ours: we commit none, and consumers that read a record commit its;
 - where the translation is not proven there is no checkpoint but a reason.
+
+What can't be told apart: a group that commits, without an epoch, exactly the offset that we committed, or that a pass
+which died was about to commit. It has then not moved from where we meant it to be, and goes on following the source.
 """
 
 from __future__ import annotations
@@ -44,6 +48,9 @@ class Reason(StrEnum):
     """The group has members there and goes on by itself."""
     OWN_POSITION = "own newer position on target"
     """The group has read further there than on the source."""
+    MOVED = "moved on target meanwhile"
+    """The group's offset there changed while we were about to write it; the next pass looks again."""
+    LONG_METADATA = "metadata of the commit too long for a checkpoint"
 
 
 IN_USE = frozenset({Reason.ACTIVE, Reason.OWN_POSITION})
@@ -71,15 +78,12 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the checkpoints topic holds of one group and partition."""
+    """The last record of one group and partition in the checkpoints topic."""
 
     last: Checkpoint
     written_ms: int
-    downstreams: frozenset[int]
-    """Of all checkpoints that compaction has left, the last one's included."""
-
-    def followed_by(self, checkpoint: Checkpoint, written_ms: int) -> Written:
-        return Written(checkpoint, written_ms, self.downstreams | {checkpoint.downstream})
+    ours: frozenset[int]
+    """The offsets on the target that are ours if the group's committed one is among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,37 +94,56 @@ class Decision:
     """To the checkpoints topic."""
     commit: bool
     """As the group's committed offset on the target."""
-    offset: int
-    """Where the group goes on, on the target."""
+    offset: int | None
+    """Where the group goes on, on the target; None where that is up to its members, who have committed nothing yet."""
     reason: Reason | None = None
     """Why nothing is committed although there is a checkpoint."""
+    kept: frozenset[int] = frozenset()
+    """The offset that is on the target now, if it is ours."""
+    ours: frozenset[int] = frozenset()
+    """What the record names as ours."""
 
 
 def decide(
-    wanted: Checkpoint, written: Written | None, there: Commit | None, *, active: bool, renew_before_ms: int
+    wanted: Checkpoint,
+    written: Written | None,
+    there: Commit | None,
+    *,
+    active: bool,
+    renew_before_ms: int,
+    sync: bool = True,
 ) -> Decision:
-    """`there` is the group's own committed offset on the target, `active` whether it has members there.
+    """`there` is the group's own committed offset on the target, `active` whether it has members there, `sync` whether
+    the flow commits what is due.
 
     Brokers forget the offsets of a group without members some time after they were committed: what was written
     before `renew_before_ms` is written again.
     """
     old = written is not None and written.written_ms < renew_before_ms
-    record = written is None or written.last != wanted or old
+    commit, offset, reason = _position(wanted, written, there, active=active, old=old)
+    kept = frozenset({there.offset}) if there is not None and is_ours(there, written) else frozenset()
+    ours = kept | {wanted.downstream} if commit and sync else kept
+    record = old or written is None or (written.last, written.ours) != (wanted, ours)
+    return Decision(record, commit, offset, reason, kept, ours)
+
+
+def _position(
+    wanted: Checkpoint, written: Written | None, there: Commit | None, *, active: bool, old: bool
+) -> tuple[bool, int | None, Reason | None]:
+    """Whether to commit, where the group goes on, and why nothing is committed."""
     if active:
-        return Decision(record, False, wanted.downstream if there is None else there.offset, Reason.ACTIVE)
+        return False, None if there is None else there.offset, Reason.ACTIVE
     if there is None:
-        return Decision(record, True, wanted.downstream)
-    ours = is_ours(there, written)
-    if not ours and there.offset >= wanted.downstream:
-        further = Reason.OWN_POSITION if there.offset > wanted.downstream else None
-        return Decision(record, False, there.offset, further)
+        return True, wanted.downstream, None
+    if not is_ours(there, written) and there.offset >= wanted.downstream:
+        return False, there.offset, Reason.OWN_POSITION if there.offset > wanted.downstream else None
     same = (there.offset, there.metadata) == (wanted.downstream, wanted.metadata)
-    return Decision(record, old or not same, wanted.downstream)
+    return old or not same, wanted.downstream, None
 
 
 def is_ours(there: Commit, written: Written | None) -> bool:
     """Whether we committed this, and not the group."""
-    return written is not None and there.leader_epoch == NO_LEADER_EPOCH and there.offset in written.downstreams
+    return written is not None and there.leader_epoch == NO_LEADER_EPOCH and there.offset in written.ours
 
 
 def is_position_group(group: str) -> bool:

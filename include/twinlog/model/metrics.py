@@ -61,7 +61,12 @@ CLUSTER_REACHED = _metric(
     "1 where this end of the flow was reached, otherwise 0.",
     STATUS,
 )
-LAG_RECORDS = _metric("twinlog_lag_records", _TOPIC, "Offsets of the source that are not copied yet.", STATUS)
+LAG_RECORDS = _metric(
+    "twinlog_lag_records",
+    _TOPIC,
+    "Offsets of the source that are not copied yet; absent where a partition can't be looked at.",
+    STATUS,
+)
 LAG_BYTES = _metric(
     "twinlog_lag_bytes", _TOPIC, "The same in bytes, by the mean size of an offset in each partition's log.", STATUS
 )
@@ -104,6 +109,13 @@ HEARTBEAT_AGE = _metric(
 )
 GROUPS_READY = _metric("twinlog_groups_ready", _FLOW, "Consumer groups that can fail over now.", STATUS)
 GROUPS_NOT_READY = _metric("twinlog_groups_not_ready", _FLOW, "Consumer groups that can't.", STATUS)
+GROUPS_AGE = _metric(
+    "twinlog_groups_age_seconds",
+    _FLOW,
+    "How long ago the groups were looked at for the two above.",
+    STATUS,
+    dashboard=False,
+)
 
 RUN = "A run: `twinlog mirror`"
 RUN_END = _metric("twinlog_run_end_timestamp_seconds", _FLOW, "When the last run ended, in seconds since 1970.", RUN)

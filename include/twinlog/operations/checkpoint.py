@@ -7,7 +7,7 @@ One pass, in this order:
     2  what the groups have committed on the source
     3  positions, journal and ledger of the flow, then the translation of all of it at once: never older than 2
     4  the groups on the target: who is active, what each has committed there
-    5  checkpoint records of what has changed, the intent; then the groups' offsets
+    5  checkpoint records of what has changed, the intent; then the groups' offsets, and the records' confirmation
 
 A pass that dies anywhere leaves a state from which the next one goes on. After a failover the target leads, and nothing
 is written for its groups.
@@ -16,15 +16,12 @@ is written for its groups.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.checkpoint_store import CheckpointStore
-from twinlog.cluster.group_offsets import CommitOutcome, commit_offsets
 from twinlog.cluster.offsets_retention import offsets_retention_s
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import principal_of
@@ -33,13 +30,13 @@ from twinlog.errors import FencedError, TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import Translator
-from twinlog.model.checkpoints import Commit, Reason, checkpoints_transactional_id
+from twinlog.model.checkpoints import Reason, checkpoints_transactional_id
 from twinlog.model.flow_state import State
 from twinlog.model.lanes import state_topic
 from twinlog.model.naming import checkpoints_topic
-from twinlog.model.offsets import TopicPartition
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.checkpoint_writing import CheckpointWriting
 from twinlog.operations.group_translation import group_translation
 from twinlog.operations.internal_topics import create_small_topic
 from twinlog.operations.lease import flow_store
@@ -47,6 +44,7 @@ from twinlog.operations.position_keeping import MOST_AGE_S, RENEWALS_A_RETENTION
 from twinlog.operations.readiness import Readiness, ReadinessTables, readiness
 from twinlog.operations.source_groups import read_source_groups
 from twinlog.operations.standings import Standing, Standings, read_target_groups, standings
+from twinlog.wire.mirror_maker import MOST_TEXT_BYTES
 
 CONNECTIONS = 4
 """To each broker that groups are written to; a broker works on one request of a connection at a time."""
@@ -60,6 +58,7 @@ _HELP = {
     Reason.NOT_AUTHORIZED: "grant Read on the group, and on its topics",
     Reason.REFUSED: "are its topics there, and does offset.metadata.max.bytes allow what the group keeps?",
     Reason.UNREADABLE: "is it a group of consumers?",
+    Reason.LONG_METADATA: f"at most {MOST_TEXT_BYTES:,} bytes fit; keep less there, or leave the group out",
 }
 """The reasons that somebody can do something about."""
 
@@ -77,7 +76,7 @@ class CheckpointResult:
     seconds: float = 0.0
     standings: Standings = NOBODY
     records: int = 0
-    """Written to the checkpoints topic; with `dry_run`, those that are due."""
+    """Checkpoints written to their topic, confirmations aside; with `dry_run`, those that are due."""
     commits: int = 0
     """Offsets committed for groups on the target; with `dry_run`, those that are due."""
 
@@ -142,20 +141,32 @@ class Checkpointing:
             except FencedError as overtaken:
                 return CheckpointResult(self._flow.name, skipped=f"{self._flow.name}: overtaken: {overtaken}")
             if not dry_run:
-                self._tables.write(readiness(self._flow, source, target, result.standings, translate))
+                result = self._keep(result, readiness(self._flow, source, target, result.standings, translate))
         return replace(result, seconds=time.monotonic() - started)
+
+    def _keep(self, result: CheckpointResult, found: Readiness) -> CheckpointResult:
+        """Write the readiness table; the groups are done by then, and a storage that fails does not undo that."""
+        try:
+            self._tables.write(found)
+        except OSError as failed:
+            note = f"{self._flow.name}: the readiness table could not be kept: {failed}"
+            return replace(result, standings=replace(result.standings, notes=(*result.standings.notes, note)))
+        return result
 
     def run_if_due(self) -> tuple[str, ...]:
         """The pass at the end of a run, as often as the flow says; what there is to say of it. It fails no run."""
         flow = self._flow
         intervals = [flow.emit_checkpoints_interval_seconds] if flow.emit_checkpoints_enabled else []
         intervals += [flow.sync_group_offsets_interval_seconds] if flow.sync_group_offsets_enabled else []
-        last_ms = self._tables.last_ms()
-        if not intervals or (last_ms is not None and time.time() * 1000 - last_ms < min(intervals) * 1000):
+        if not intervals:
             return ()
         try:
+            last_ms = self._tables.last_ms()
+            if last_ms is not None and time.time() * 1000 - last_ms < min(intervals) * 1000:
+                return ()
             result = self.run()
-        except TwinlogError as failed:
+        # Storage fails with errors of the operating system's kind, S3 too.
+        except (TwinlogError, OSError) as failed:
             return (f"the groups were not checkpointed: {failed}",)
         return (*result.failures, *result.standings.notes, *([result.skipped] if result.skipped else []))
 
@@ -170,7 +181,15 @@ class Checkpointing:
         groups = target.run(read_source_groups(source, self._flow, {place.group for place in written}))
         translate = group_translation(self._topology, self._flow, self._source, self._target, self._ledger)
         there = target.run(read_target_groups(target, groups, written))
-        return standings(self._selection, groups, translate, there, self._renew_before_ms(target)), translate.onward
+        found = standings(
+            self._selection,
+            groups,
+            translate,
+            there,
+            renew_before_ms=self._renew_before_ms(target),
+            sync=self._flow.sync_group_offsets_enabled,
+        )
+        return found, translate.onward
 
     def _renew_before_ms(self, target: RawClient) -> int:
         if not self._flow.sync_group_offsets_enabled:
@@ -219,50 +238,23 @@ class Checkpointing:
         self, stack: ExitStack, target: RawClient, writer: TransactionalWriter, result: CheckpointResult
     ) -> CheckpointResult:
         rows = result.standings.rows
-        records = {
-            row.place: row.checkpoint
-            for row in rows
-            if row.record_due and row.place is not None and row.checkpoint is not None
-        }
-        if records:
-            target.run(self._store(target).write(writer, records))
-        commits = _commits(rows) if self._flow.sync_group_offsets_enabled else {}
-        outcomes: dict[str, CommitOutcome] = {}
-        if commits:
-            more = [stack.enter_context(self._target.raw(beside=target)) for _ in range(CONNECTIONS - 1)]
-            # Offsets are committed outside any transaction, so nobody can fence them: once more, right before.
-            self._demand_leave(target)
-            outcomes = target.run(commit_offsets([target, *more], commits))
-        after = tuple(_after(row, outcomes.get(row.group)) for row in rows)
-        committed = sum(1 for row in after if row.commit_due and row.group in commits and row.ready and not row.reason)
-        return replace(result, records=len(records), commits=committed, standings=replace(result.standings, rows=after))
+        commits = self._flow.sync_group_offsets_enabled and any(row.commit_due for row in rows)
+        more = CONNECTIONS - 1 if commits else 0
+        clients = [target, *(stack.enter_context(self._target.raw(beside=target)) for _ in range(more))]
+        writing = CheckpointWriting(clients, self._store(target), writer, lambda: self._demand_leave(target))
+        records = writing.write_records(rows)
+        if not commits:
+            return replace(result, records=records)
+        after = writing.commit(rows)
+        committed = sum(1 for row in after if row.commit_due and row.reason is None)
+        return replace(result, records=records, commits=committed, standings=replace(result.standings, rows=after))
 
 
 def _said(row: Standing) -> str:
     """The reason with what to do about it; a group without a partition could not even be read on the source."""
-    side = "source" if row.source is None else "target"
+    side = "source" if row.source is None or row.reason is Reason.LONG_METADATA else "target"
     return f"{row.reason} on the {side}; {_HELP[Reason(str(row.reason))]}"
 
 
 def checkpoint_store(flow: Flow, target: RawClient) -> CheckpointStore:
     return CheckpointStore(target, checkpoints_topic(flow), checkpoints_transactional_id(flow.name))
-
-
-def _commits(rows: tuple[Standing, ...]) -> Mapping[str, Mapping[TopicPartition, Commit]]:
-    found: dict[str, dict[TopicPartition, Commit]] = defaultdict(dict)
-    for row in rows:
-        if row.commit_due and row.target is not None and row.checkpoint is not None:
-            found[row.group][row.target] = Commit(row.checkpoint.downstream, metadata=row.checkpoint.metadata)
-    return found
-
-
-def _after(row: Standing, outcome: CommitOutcome | None) -> Standing:
-    """The row with what its group's coordinator said of the commit."""
-    if outcome is None or not row.commit_due or row.target is None:
-        return row
-    if outcome.active:
-        return replace(row, reason=Reason.ACTIVE)
-    refused = outcome.refused.get(row.target)
-    if refused is None:
-        return row
-    return replace(row, reason=Reason.NOT_AUTHORIZED if refused.not_allowed else Reason.REFUSED)

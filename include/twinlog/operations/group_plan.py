@@ -1,14 +1,14 @@
 """Where one group goes on, on the target: the answer that a failover needs, also when the source is gone.
 
-With the source there, the group's commits are asked of it. Without, they are taken from the checkpoints on the target,
-and what could not be translated at the last pass from the readiness table beside the ledger. By time, the target
-alone is asked, and a group that has never committed gets every twin of the flow.
+With the source there, the group's commits are asked of it. Without, or where it stops answering on the way, they are
+taken from the checkpoints on the target, and what has none there from the last readiness table beside the ledger. By
+time, the target alone is asked, and a group that has never committed gets every twin of the flow. No partition that is
+known of the group is dropped: it is in the plan, or left out with its reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint import checkpoint_store
 from twinlog.operations.group_translation import group_translation
-from twinlog.operations.lag import PartitionLag, measure_partitions
+from twinlog.operations.lag import PartitionLag, max_known, measure_partitions, sum_known
 from twinlog.operations.readiness import ReadinessTables, unread_of
 from twinlog.operations.source_groups import SourceGroups, groups_of_checkpoints, read_source_groups
 from twinlog.operations.standings import Standing, read_target_groups, standings
@@ -35,6 +35,7 @@ from twinlog.operations.standings import Standing, read_target_groups, standings
 CONNECT_TIMEOUT_S = 10.0
 """For the source, which may be gone."""
 BY_TIME = "by time"
+LAST_SEEN = "as the last pass left it"
 CHECKPOINT = "checkpoint"
 """Translated when the source was still there; a name that is mirrored both ways can't be translated without it."""
 
@@ -47,7 +48,7 @@ class GroupPlan:
     plan: tuple[dict[str, Any], ...]
     left_out: tuple[dict[str, Any], ...]
     lost_records: int | None
-    """Offsets of the planned partitions that were never copied; None where the source can't be asked."""
+    """Offsets of the planned partitions that were never copied; None where the source can't be asked of all."""
     lost_seconds: float | None
     notes: tuple[str, ...] = ()
 
@@ -79,37 +80,45 @@ class GroupPlanning:
 
     def plan(self, group: str, at_ms: int | None = None) -> GroupPlan:
         """Where the group goes on; with `at_ms`, at the first record of that time or later."""
-        with ExitStack() as stack:
-            target = stack.enter_context(self._target.raw())
-            written = {
-                place: found
-                for place, found in target.run(checkpoint_store(self._flow, target).read()).items()
-                if place.group == group
-            }
-            groups, source = SourceGroups({}), None
-            notes: tuple[str, ...] = ()
+        with self._target.raw() as target:
             try:
-                source = stack.enter_context(self._source.raw(CONNECT_TIMEOUT_S, beside=target))
-                groups = target.run(read_source_groups(source, self._flow, only=group))
+                with self._source.raw(CONNECT_TIMEOUT_S, beside=target) as source:
+                    return self._plan(target, source, group, at_ms)
             except ClusterUnreachableError as gone:
-                notes = (f"{gone}; the checkpoints on {self._flow.target} say what the group had read",)
-            if not groups.commits and not groups.without:
-                groups = groups_of_checkpoints(written, self._policy)
-            access = None if source is None else self._source
-            translation = group_translation(self._topology, self._flow, access, self._target, self._ledger)
-            there = target.run(read_target_groups(target, groups, written))
-            rows = standings(self._selection, groups, translation, there, renew_before_ms=0).rows
-            rows = tuple(self._by_checkpoint(row, written) for row in rows)
-            if at_ms is not None:
-                rows = self._by_time(target, group, rows, at_ms)
-            rows = rows or self._last_seen(group)
-            partitions = sorted({row.source for row in rows if row.source is not None and row.ready})
-            lags = (
-                None
-                if source is None
-                else target.run(measure_partitions(source, target, self._flow, self._policy, partitions))
-            )
-            return _planned(self._flow, rows, unread_of(rows, translation.onward), lags, notes)
+                note = f"{gone}; the checkpoints on {self._flow.target} say what the group had read"
+            # Where it was the target that did not answer, this says so.
+            alone = self._plan(target, None, group, at_ms)
+            return replace(alone, notes=(note, *alone.notes))
+
+    def _plan(self, target: RawClient, source: RawClient | None, group: str, at_ms: int | None) -> GroupPlan:
+        written = {
+            place: found
+            for place, found in target.run(checkpoint_store(self._flow, target).read()).items()
+            if place.group == group
+        }
+        groups = SourceGroups({})
+        if source is not None:
+            groups = target.run(read_source_groups(source, self._flow, {place.group for place in written}, only=group))
+        notes = groups.notes
+        if not groups.commits and not groups.without:
+            groups = groups_of_checkpoints(written, self._policy)
+        access = None if source is None else self._source
+        translation = group_translation(self._topology, self._flow, access, self._target, self._ledger)
+        there = target.run(read_target_groups(target, groups, written))
+        found = standings(self._selection, groups, translation, there).rows
+        rows = tuple(self._by_checkpoint(row, written) for row in found)
+        if source is None or not rows:
+            last = ReadinessTables(self._ledger).last()
+            rows = with_last_seen(group, rows, [] if last is None else last.table.to_pylist())
+        if at_ms is not None:
+            rows = self._by_time(target, group, rows, at_ms)
+        partitions = sorted({row.source for row in rows if row.source is not None and row.ready})
+        lags = (
+            None
+            if source is None
+            else target.run(measure_partitions(source, target, self._flow, self._policy, partitions))
+        )
+        return planned(self._flow, rows, unread_of(rows, translation.onward), lags, notes)
 
     def _by_checkpoint(self, row: Standing, written: Mapping[GroupPartition, Written]) -> Standing:
         """The row as it was checkpointed, where it can't be translated without the source."""
@@ -129,25 +138,43 @@ class GroupPlanning:
         view = target.run(target.metadata({twin.topic for twin in twins}))
         first = target.run(list_offsets(target, view, twins, AtTime(at_ms))).offsets
         ends = target.run(list_offsets(target, view, twins, OffsetAt.LAST_STABLE)).offsets
-        found = []
-        for twin in twins:
-            topic = self._policy.source_name(twin.topic)
-            if topic is None or twin not in first or twin not in ends:
-                continue
-            offset = first[twin] if first[twin] >= 0 else ends[twin]
-            source = TopicPartition(topic, twin.partition)
-            found.append(Standing(group, source, target=twin, how=BY_TIME, offset=offset))
-        return tuple(found)
+        # Without a twin there is nothing to look up, and the reason stays; "no commit" is what a time makes up for.
+        others = [row for row in rows if row.target is None and row.reason is not Reason.NO_COMMIT]
+        return (*(self._at_time(group, twin, first.get(twin), ends.get(twin)) for twin in twins), *others)
 
-    def _last_seen(self, group: str) -> tuple[Standing, ...]:
-        """What the last pass had to say of a group that has neither commits nor checkpoints now."""
-        last = ReadinessTables(self._ledger).last()
-        reasons = {row["reason"] for row in (last.table.to_pylist() if last else ()) if row["group"] == group}
-        known = sorted(Reason(reason) for reason in reasons if reason is not None)
-        return tuple(Standing(group, reason=reason) for reason in known or [Reason.NO_COMMIT])
+    def _at_time(self, group: str, twin: TopicPartition, first: int | None, end: int | None) -> Standing:
+        """`first` is negative where no record is of that time or later."""
+        source = TopicPartition(self._policy.source_name(twin.topic) or twin.topic, twin.partition)
+        if first is None or end is None:
+            return Standing(group, source, target=twin, reason=Reason.UNREADABLE)
+        return Standing(group, source, target=twin, how=BY_TIME, offset=first if first >= 0 else end)
 
 
-def _planned(
+def with_last_seen(group: str, rows: Sequence[Standing], table: Sequence[Mapping[str, Any]]) -> tuple[Standing, ...]:
+    """The rows, with what the last pass knew of the group's other partitions; a group of which nobody knows anything
+    has no commit."""
+    known = {row.source for row in rows}
+    seen = [_seen(row) for row in table if row["group"] == group]
+    more = [row for row in seen if row.source is not None and row.source not in known]
+    whole = [row for row in seen if row.source is None]
+    return (*rows, *more) or tuple(whole) or (Standing(group, reason=Reason.NO_COMMIT),)
+
+
+def _seen(row: Mapping[str, Any]) -> Standing:
+    number = row["partition"]
+    return Standing(
+        row["group"],
+        None if row["topic"] is None else TopicPartition(row["topic"], number),
+        target=None if row["target_topic"] is None else TopicPartition(row["target_topic"], number),
+        how=LAST_SEEN,
+        offset=row["target_offset"],
+        reason=None if row["reason"] is None else Reason(row["reason"]),
+        behind=row["behind"],
+        read_again=row["read_again"] or 0,
+    )
+
+
+def planned(
     flow: Flow,
     rows: Sequence[Standing],
     unread: Sequence[int | None],
@@ -180,6 +207,15 @@ def _planned(
     )
     if lags is None:
         return GroupPlan(flow.name, plan, left_out, None, None, notes)
-    seconds = [lag.seconds for lag in lags.values() if lag.seconds is not None]
-    lost = sum(lag.records for lag in lags.values())
-    return GroupPlan(flow.name, plan, left_out, lost, round(max(seconds, default=0.0), 3), notes)
+    unknown = sorted(str(partition) for partition, lag in lags.items() if lag.records is None)
+    if unknown:
+        notes = (*notes, f"what was not copied is not known: cluster {flow.source} can't say of {', '.join(unknown)}")
+    seconds = max_known(lag.seconds for lag in lags.values())
+    return GroupPlan(
+        flow.name,
+        plan,
+        left_out,
+        sum_known(lag.records for lag in lags.values()),
+        None if seconds is None else round(seconds, 3),
+        notes,
+    )

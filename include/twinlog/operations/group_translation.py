@@ -19,8 +19,8 @@ from twinlog.ledger.translate import Translator
 from twinlog.ledger.two_way import TwoWayTranslator
 from twinlog.model.lanes import journal_topic
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.directions import comes_back, other_direction
 from twinlog.operations.translate import translator
-from twinlog.operations.way_back import comes_back, other_direction
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from twinlog.model.findings import FindingKind
 from twinlog.model.metrics import Metric, Sample
 from twinlog.model.topology import Topology
 from twinlog.operations.canary import CanaryResult
+from twinlog.operations.closer_look import AccessFor
 from twinlog.operations.mirror_result import MirrorResult
 from twinlog.operations.pace import Pace, measure_pace
-from twinlog.operations.status import AccessFor, FlowStatus, Status
+from twinlog.operations.status import FlowStatus, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def collect(topology: Topology, accesses: AccessFor, found: Status) -> Collected
     collected = Collected()
     for row in found.flows:
         collected.samples.extend(status_samples(row))
-        if row.lag_records is None:
+        if row.lag_records is None and not row.lag:
             continue
         try:
             pace = _pace(topology, accesses, row)
@@ -58,11 +59,12 @@ def status_samples(row: FlowStatus) -> Iterator[Sample]:
     for name, side in (("source", row.source), ("target", row.target)):
         yield m.CLUSTER_REACHED(side.reachable, flow=flow, side=name, cluster=side.cluster)
     for topic in row.lag:
-        yield m.LAG_RECORDS(topic.records, flow=flow, topic=topic.topic)
+        yield from _known(m.LAG_RECORDS, topic.records, flow=flow, topic=topic.topic)
         yield from _known(m.LAG_SECONDS, topic.seconds, flow=flow, topic=topic.topic)
     yield from _known(m.HEARTBEAT_AGE, row.heartbeat_age_s, flow=flow)
     yield from _known(m.GROUPS_READY, row.groups_ready, flow=flow)
     yield from _known(m.GROUPS_NOT_READY, row.groups_not_ready, flow=flow)
+    yield from _known(m.GROUPS_AGE, row.groups_age_s, flow=flow)
 
 
 def pace_samples(flow: str, pace: Pace) -> Iterator[Sample]:

@@ -6,8 +6,8 @@ Kept as a Parquet table a pass, beside the ledger, where the target's side finds
 
 A row is a group on a partition, with the columns of SCHEMA. `unread` counts the copied records from the group's offset
 to the end of what was copied, by the ledger; `lost_records` and `lost_seconds` are what the source has of the partition
-beyond the mirror's position, counted in offsets, and how long the oldest of that has been waiting. `read_again` is 0
-but where one name is mirrored both ways.
+beyond the mirror's position, counted in offsets, and how long the oldest of that has been waiting; a null of a row with
+a target topic, and of its group, is not known. `read_again` is 0 but where one name is mirrored both ways.
 """
 
 from __future__ import annotations
@@ -152,14 +152,17 @@ def _group(name: str, rows: list[dict[str, object]]) -> GroupReadiness:
     def numbers(column: str) -> list[float]:
         return [float(str(row[column])) for row in rows if row[column] is not None]
 
+    def known(column: str) -> bool:
+        return all(row[column] is not None for row in rows if row["target_topic"] is not None)
+
     lost, seconds = numbers("lost_records"), numbers("lost_seconds")
     return GroupReadiness(
         name,
         all(row["ready"] for row in rows),
         sum(1 for row in rows if row["topic"] is not None),
         int(sum(numbers("unread"))),
-        int(sum(lost)) if lost else None,
-        max(seconds, default=None),
+        int(sum(lost)) if lost and known("lost_records") else None,
+        max(seconds, default=None) if known("lost_seconds") else None,
         tuple(sorted({str(row["reason"]) for row in rows if row["reason"] is not None})),
     )
 

@@ -6,18 +6,22 @@ that the filter does not take are counted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from twinlog.cluster.checkpoint_store import GroupPartition
 from twinlog.cluster.group_offsets import GroupCommits, fetch_offsets
-from twinlog.cluster.groups import GroupKind, list_groups, sees_all_groups
+from twinlog.cluster.groups import OFFSETS_TOPIC, GroupKind, leaderless_offsets, list_groups, sees_all_groups
 from twinlog.cluster.raw import RawClient
 from twinlog.intake.extensions import groups_of
 from twinlog.model.checkpoints import Commit, Reason, Written, is_position_group
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.topology import Flow
+
+NAMED = 5
+"""Names in a sentence, before it goes on with dots."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class SourceGroups:
     filtered: int = 0
     """Groups that the flow's filter does not take."""
     notes: tuple[str, ...] = ()
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """Of the topics that they have commits on, as they are on the source now; nothing where it was not asked."""
 
 
 async def read_source_groups(
@@ -41,19 +47,22 @@ async def read_source_groups(
     `known` are those that have checkpoints already: `refresh.groups.enabled: false` keeps to them.
     """
     accepts = groups_of(flow).accepts if only is None else only.__eq__
-    listed = await list_groups(source)
-    taken = {name: group for name, group in listed.items() if not is_position_group(name) and accepts(name)}
+    found = await list_groups(source)
+    taken = {name: group for name, group in found.items() if not is_position_group(name) and accepts(name)}
     if not flow.refresh_groups_enabled and known:
         taken = {name: group for name, group in taken.items() if name in known}
     shared = {name for name, group in taken.items() if group.kind == GroupKind.SHARE}
     offsets = await fetch_offsets(source, sorted(taken.keys() - shared))
-    commits = {name: found for name, found in offsets.groups.items() if found}
+    commits = {name: positions for name, positions in offsets.groups.items() if positions}
     without = dict.fromkeys(shared, Reason.SHARE_GROUP)
-    without |= {name: Reason.NO_COMMIT for name, found in offsets.groups.items() if not found}
+    without |= {name: Reason.NO_COMMIT for name, positions in offsets.groups.items() if not positions}
     without |= {
         name: Reason.NOT_AUTHORIZED if why.not_allowed else Reason.UNREADABLE for name, why in offsets.refused.items()
     }
-    return SourceGroups(commits, without, len(listed) - len(taken), await _notes(source))
+    gone = sorted(name for name in set(known) - found.keys() if accepts(name))
+    notes = (*await _unseen(source), *no_longer_there(source.alias, gone))
+    ids = await _topic_ids(source, {partition.topic for group in commits.values() for partition in group})
+    return SourceGroups(commits, without, len(found) - len(taken), notes, ids)
 
 
 def groups_of_checkpoints(written: Mapping[GroupPartition, Written], policy: NamingPolicy) -> SourceGroups:
@@ -67,10 +76,44 @@ def groups_of_checkpoints(written: Mapping[GroupPartition, Written], policy: Nam
     return SourceGroups(commits)
 
 
-async def _notes(source: RawClient) -> tuple[str, ...]:
-    if await sees_all_groups(source):
-        return ()
-    return (
-        f"cluster {source.alias}: we may not describe the cluster, so only the groups that we may describe are looked "
-        "at, and there may be others; grant Describe on the cluster to see all",
-    )
+def listed(names: Sequence[str]) -> str:
+    """How many groups, and the first of them by name."""
+    first = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+    return f"1 group ({first}) is" if len(names) == 1 else f"{len(names):,} groups ({first}) are"
+
+
+async def _topic_ids(source: RawClient, topics: Collection[str]) -> dict[str, UUID]:
+    if not topics:
+        return {}
+    found = (await source.metadata(topics)).topics.values()
+    return {topic.name: topic.topic_id for topic in found if topic.error is None and topic.topic_id is not None}
+
+
+async def _unseen(source: RawClient) -> tuple[str, ...]:
+    """Why there may be groups that the source does not list."""
+    notes = []
+    if not await sees_all_groups(source):
+        notes.append(
+            f"cluster {source.alias}: we may not describe the cluster, so only the groups that we may describe are "
+            "looked at, and there may be others; grant Describe on the cluster to see all"
+        )
+    return (*notes, *without_leader(source.alias, await leaderless_offsets(source)))
+
+
+def without_leader(alias: str, partitions: Sequence[int]) -> Iterator[str]:
+    """What partitions of the offsets topic hide that have no leader."""
+    if partitions:
+        numbers = ", ".join(map(str, partitions[:NAMED])) + (", ..." if len(partitions) > NAMED else "")
+        yield (
+            f"cluster {alias}: {OFFSETS_TOPIC} has {len(partitions):,} partitions without a leader ({numbers}): the "
+            "groups that they hold are not listed and not checkpointed; bring their brokers back"
+        )
+
+
+def no_longer_there(alias: str, names: Sequence[str]) -> Iterator[str]:
+    """Groups that have checkpoints and that the source does not list."""
+    if names:
+        yield (
+            f"cluster {alias}: {listed(names)} no longer listed there and had been checkpointed: what was committed on "
+            "the target stays as it is"
+        )

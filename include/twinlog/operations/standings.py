@@ -21,11 +21,15 @@ from twinlog.cluster.group_offsets import Offsets, fetch_offsets
 from twinlog.cluster.groups import list_groups
 from twinlog.cluster.raw import RawClient
 from twinlog.ledger.answers import NoAnswer
-from twinlog.model.checkpoints import IN_USE, Checkpoint, Commit, Reason, Written, decide
+from twinlog.model.checkpoints import IN_USE, Checkpoint, Commit, Decision, Reason, Written, decide
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.selection import LeftOut, TopicSelection
 from twinlog.operations.group_translation import GroupTranslation
-from twinlog.operations.source_groups import SourceGroups
+from twinlog.operations.source_groups import SourceGroups, listed
+from twinlog.wire.mirror_maker import MOST_TEXT_BYTES
+
+UNDECIDED = Decision(record=False, commit=False, offset=None)
+"""Of what can't be translated: nothing is written."""
 
 _ANSWER = ("to_topic", "to_offset", "how", "reason", "behind", "read_again")
 _REASONS = {
@@ -54,8 +58,17 @@ class Standing:
     """How many offsets the mirror, or its ledger, is behind the group, where that is the reason."""
     read_again: int = 0
     """How many records the group reads twice, where one name is mirrored both ways."""
-    record_due: bool = False
-    commit_due: bool = False
+    there: Commit | None = None
+    """On the target, when it was looked at."""
+    decision: Decision = UNDECIDED
+
+    @property
+    def record_due(self) -> bool:
+        return self.decision.record
+
+    @property
+    def commit_due(self) -> bool:
+        return self.decision.commit
 
     @property
     def ready(self) -> bool:
@@ -119,9 +132,9 @@ async def read_target_groups(
     target: RawClient, groups: SourceGroups, written: Mapping[GroupPartition, Written]
 ) -> TargetGroups:
     """Ask the target for the groups that have something to translate."""
-    listed = await list_groups(target)
-    wanted = sorted(listed.keys() & groups.commits.keys())
-    active = frozenset(name for name in wanted if listed[name].active)
+    known = await list_groups(target)
+    wanted = sorted(known.keys() & groups.commits.keys())
+    active = frozenset(name for name in wanted if known[name].active)
     return TargetGroups(written, active, await fetch_offsets(target, wanted))
 
 
@@ -130,20 +143,38 @@ def standings(
     groups: SourceGroups,
     translation: GroupTranslation,
     target: TargetGroups,
-    renew_before_ms: int,
+    *,
+    renew_before_ms: int = 0,
+    sync: bool = True,
 ) -> Standings:
-    """Every group's rows, decided; what was written before `renew_before_ms` is due again."""
-    translated = (_decided(row, target, renew_before_ms) for row in _translated(selection, groups, translation))
+    """Every group's rows, decided; what was written before `renew_before_ms` is due again, and `sync` says whether the
+    flow commits what is due."""
+    found = _translated(selection, groups, translation)
+    translated = [_decided(row, target, renew_before_ms, sync=sync) for row in found]
     without = (Standing(name, reason=reason) for name, reason in groups.without.items())
     rows = sorted((*translated, *without), key=lambda row: (row.group, row.source or TopicPartition("", -1)))
-    return Standings(tuple(rows), groups.filtered, groups.notes)
+    return Standings(tuple(rows), groups.filtered, (*groups.notes, *_starting(translated)))
+
+
+def _starting(rows: Sequence[Standing]) -> Iterator[str]:
+    """Of groups with members that have not committed everywhere yet: nobody but them knows where they are."""
+    names = sorted({row.group for row in rows if row.reason is Reason.ACTIVE and row.offset is None})
+    if names:
+        yield (
+            f"{listed(names)} on the target with members and without a commit on some partition, where their own "
+            "auto.offset.reset decides what they read; stop them until a pass has committed for them"
+        )
 
 
 def _translated(selection: TopicSelection, groups: SourceGroups, translation: GroupTranslation) -> Iterator[Standing]:
+    recreated = _recreated(groups, translation)
     one_way: list[_Asked] = []
     both_ways: list[_Asked] = []
     for group, commits in groups.commits.items():
         for partition, commit in commits.items():
+            if partition in recreated:
+                yield Standing(group, partition, commit, recreated[partition], reason=Reason.RECREATED)
+                continue
             kind = both_ways if translation.comes_back(partition.topic) else one_way
             kind.append(_Asked(group, partition, commit))
     yield from _answered(selection, one_way, translation.table(_table(one_way), both_ways=False))
@@ -151,6 +182,16 @@ def _translated(selection: TopicSelection, groups: SourceGroups, translation: Gr
         yield from (Standing(one.group, one.partition, one.commit, reason=Reason.BOTH_WAYS) for one in both_ways)
     elif both_ways:
         yield from _answered(selection, both_ways, translation.table(_table(both_ways), both_ways=True))
+
+
+def _recreated(groups: SourceGroups, translation: GroupTranslation) -> dict[TopicPartition, TopicPartition]:
+    """The partitions, with their twins, whose topic on the source is no longer the one that was mirrored: what a group
+    has committed there by now means other records."""
+    return {
+        pair.source: pair.target
+        for pair in translation.onward.pairs
+        if groups.topic_ids.get(pair.source_topic, pair.source_topic_id) != pair.source_topic_id
+    }
 
 
 class _Asked(NamedTuple):
@@ -177,6 +218,8 @@ def _answered(selection: TopicSelection, asked: Sequence[_Asked], answers: pa.Ta
         if to_offset is None:
             why = _REASONS.get(NoAnswer(reason)) or _not_mirrored(selection, partition.topic)
             yield Standing(group, partition, commit, twin, reason=why, behind=behind)
+        elif len(commit.metadata.encode()) > MOST_TEXT_BYTES:
+            yield Standing(group, partition, commit, twin, how, reason=Reason.LONG_METADATA)
         else:
             found = Checkpoint(commit.offset, to_offset, commit.metadata)
             yield Standing(group, partition, commit, twin, how, found, read_again=read_again)
@@ -189,23 +232,19 @@ def _not_mirrored(selection: TopicSelection, topic: str) -> Reason:
     return Reason.CAME_FROM_TARGET if left_out is LeftOut.CAME_FROM_TARGET else Reason.NOT_TAKEN
 
 
-def _decided(row: Standing, target: TargetGroups, renew_before_ms: int) -> Standing:
+def _decided(row: Standing, target: TargetGroups, renew_before_ms: int, *, sync: bool) -> Standing:
     if row.checkpoint is None or row.target is None or row.place is None:
         return row
     refused = target.offsets.refused.get(row.group)
     if refused is not None:
         return replace(row, reason=Reason.NOT_AUTHORIZED if refused.not_allowed else Reason.REFUSED)
+    there = target.offsets.groups.get(row.group, {}).get(row.target)
     decision = decide(
         row.checkpoint,
         target.written.get(row.place),
-        target.offsets.groups.get(row.group, {}).get(row.target),
+        there,
         active=row.group in target.active,
         renew_before_ms=renew_before_ms,
+        sync=sync,
     )
-    return replace(
-        row,
-        offset=decision.offset,
-        reason=decision.reason,
-        record_due=decision.record,
-        commit_due=decision.commit,
-    )
+    return replace(row, offset=decision.offset, reason=decision.reason, there=there, decision=decision)

@@ -8,32 +8,27 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.metadata import ClusterMetadata, Topic
-from twinlog.cluster.refusals import principal_of
 from twinlog.cluster.secrets import mask
 from twinlog.errors import TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
-from twinlog.ledger.store import Ledger
-from twinlog.model.lanes import state_topic
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.asking import ask_all
+from twinlog.operations.closer_look import AccessFor, CloserLook, look_closer
 from twinlog.operations.group_status import readiness_of_flows
-from twinlog.operations.heartbeat import heartbeat_age
-from twinlog.operations.lag import Lag, TopicLag, measure
-from twinlog.operations.preflight import PreflightSide, PreflightWarning, preflight, target_internal_topics
+from twinlog.operations.lag import TopicLag
+from twinlog.operations.preflight import PreflightWarning
 from twinlog.operations.readiness import GroupReadiness, Readiness
+from twinlog.operations.source_groups import NAMED
 
 DEFAULT_TIMEOUT_S = 15.0
-AccessFor = Callable[[Flow, str], ClusterAccess]
-"""How a flow reaches its `source` or `target`; `twinlog.cluster.access.flow_access` with the topology filled in."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +69,10 @@ class FlowStatus:
     last_run: str | None = None
     groups_ready: int | None = None
     groups_not_ready: int | None = None
-    groups_seen: str | None = None
-    """When the groups were last looked at."""
+    groups_as_of: str | None = None
+    """When the groups were looked at: now where they were asked for, otherwise at the end of the last pass."""
+    groups_age_s: float | None = None
+    """How long ago that was."""
     groups: tuple[GroupReadiness, ...] = ()
     """Each of them, where they were asked for."""
     last_verdict: str | None = None
@@ -112,25 +109,6 @@ class Status:
             for side in (row["source"], row["target"]):
                 del side["exit_code"], side["retriable"]
         return {"flows": rows, "unreachable": self.unreachable}
-
-
-@dataclass(frozen=True)
-class _Past:
-    """What the target and the ledger know of a flow that has run."""
-
-    state: str
-    lag: Lag
-    heartbeat_age_s: float | None
-    last_run: str | None
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What both clusters say when asked for more than what they are."""
-
-    preflight: tuple[PreflightWarning, ...]
-    past: _Past | None
-    """None where the flow has never run."""
 
 
 def status(
@@ -175,7 +153,7 @@ def status(
         source, target = found(flow, "source"), found(flow, "target")
         if isinstance(source, ClusterMetadata) and isinstance(target, ClusterMetadata):
             taken = _taken(source, selections[flow.name])
-            looks[flow.name] = functools.partial(_look_closer, topology, flow, accesses, taken, (source, target))
+            looks[flow.name] = functools.partial(look_closer, topology, flow, accesses, taken, (source, target))
     closer = ask_all(looks, max(0.0, deadline - time.monotonic()), lambda name: f"what {name} has done")
     rows = {name: _with_look(row, closer.get(name)) for name, row in rows.items()}
     fresh = {name for name, row in rows.items() if groups and row.last_run is not None}
@@ -217,38 +195,7 @@ def _taken(source: ClusterMetadata, selection: TopicSelection) -> list[Topic]:
     return [topic for topic in source.topics.values() if selection.left_out(topic.name) is None]
 
 
-def _has_run(flow: Flow, target: ClusterMetadata) -> bool:
-    return state_topic(flow.source, flow.target) in target.topics
-
-
-def _look_closer(
-    topology: Topology,
-    flow: Flow,
-    accesses: AccessFor,
-    taken: list[Topic],
-    views: tuple[ClusterMetadata, ClusterMetadata],
-) -> _Look:
-    policy = naming_of(flow)
-    twins = [policy.target_name(topic.name) for topic in taken]
-    source, target = accesses(flow, "source"), accesses(flow, "target")
-    with target.raw() as there, source.raw(beside=there) as here:
-        mirrored, kept = [topic.name for topic in taken], [*twins, *target_internal_topics(flow)]
-        warnings = there.run(
-            preflight(
-                PreflightSide(here, views[0], principal_of(source.settings), mirrored),
-                PreflightSide(there, views[1], principal_of(target.settings), kept),
-            )
-        )
-        if not _has_run(flow, views[1]):
-            return _Look(tuple(warnings), None)
-        record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
-        lag = there.run(measure(here, there, flow, policy, taken))
-        age_s = heartbeat_age(flow, target, there)
-    last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
-    return _Look(tuple(warnings), _Past(str(record.state) if flow.enabled else "disabled", lag, age_s, last_run))
-
-
-def _with_look(row: FlowStatus, look: _Look | TwinlogError | None) -> FlowStatus:
+def _with_look(row: FlowStatus, look: CloserLook | TwinlogError | None) -> FlowStatus:
     if look is None:
         return row
     if isinstance(look, TwinlogError):
@@ -265,6 +212,17 @@ def _with_look(row: FlowStatus, look: _Look | TwinlogError | None) -> FlowStatus
         lag=past.lag.topics,
         heartbeat_age_s=None if past.heartbeat_age_s is None else round(past.heartbeat_age_s, 3),
         last_run=past.last_run,
+        problem=_not_known(row.source.cluster, past.lag.unknown),
+    )
+
+
+def _not_known(cluster: str, topics: Sequence[str]) -> str | None:
+    if not topics:
+        return None
+    named = ", ".join(topics[:NAMED]) + (", ..." if len(topics) > NAMED else "")
+    return (
+        f"the lag is not known: cluster {cluster} can't say where partitions of {len(topics):,} topics end ({named}); "
+        "have they a leader?"
     )
 
 
@@ -275,7 +233,8 @@ def _with_groups(row: FlowStatus, found: Readiness | None, *, listed: bool) -> F
         row,
         groups_ready=found.ready,
         groups_not_ready=found.not_ready,
-        groups_seen=datetime.fromtimestamp(found.at_ms / 1000, UTC).isoformat(timespec="seconds"),
+        groups_as_of=datetime.fromtimestamp(found.at_ms / 1000, UTC).isoformat(timespec="seconds"),
+        groups_age_s=round(max(0.0, time.time() - found.at_ms / 1000), 3),
         groups=tuple(found.groups) if listed else (),
     )
 

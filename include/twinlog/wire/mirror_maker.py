@@ -6,7 +6,9 @@
     offset sync  topic, partition            upstream offset, downstream offset
 
 Integers are big endian; a text is its length in UTF-8 bytes as 16 bits, then the bytes. The version is 0 and any other
-is refused; an offset sync has none. Bytes after the last field are passed over, as MirrorMaker 2 itself does.
+is refused; an offset sync has none. Bytes after the last field are passed over, as MirrorMaker 2 itself does. There
+some of our checkpoints say which offsets on the target are ours, see `twinlog.model.checkpoints`: a mark of four bytes,
+their number as 16 bits, the offsets. One that says nothing, as MirrorMaker 2's do, means its own downstream offset.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from twinlog.errors import MirrorMakerFormatError
 from twinlog.model.offsets import TopicPartition
 
 VERSION = 0
+MOST_TEXT_BYTES = 2**15 - 1
+OURS = b"\xffTWL"
+"""Begins what we add to a checkpoint."""
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
@@ -59,13 +64,18 @@ class Checkpoint:
     upstream_offset: int
     downstream_offset: int
     metadata: str = ""
+    ours: frozenset[int] | None = None
+    """The offsets on the target that are ours; None where that is the downstream offset and no other."""
 
     def key(self) -> bytes:
         return _text(self.group) + _partition(self.target)
 
     def value(self) -> bytes:
         offsets = _OFFSETS.pack(self.upstream_offset, self.downstream_offset)
-        return _INT16.pack(VERSION) + offsets + _text(self.metadata)
+        added = b""
+        if self.ours is not None:
+            added = OURS + _INT16.pack(len(self.ours)) + b"".join(map(_INT64.pack, sorted(self.ours)))
+        return _INT16.pack(VERSION) + offsets + _text(self.metadata) + added
 
     @classmethod
     def decode(cls, key: bytes, value: bytes, where: str) -> Self:
@@ -73,7 +83,7 @@ class Checkpoint:
         keys, values = _Fields(key, where), _Fields(value, where)
         group, target = keys.text(), keys.partition()
         values.version()
-        return cls(group, target, values.int64(), values.int64(), values.text())
+        return cls(group, target, values.int64(), values.int64(), values.text(), values.ours())
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +145,12 @@ class _Fields:
 
     def partition(self) -> TopicPartition:
         return TopicPartition(self.text(), self._integer(_INT32))
+
+    def ours(self) -> frozenset[int] | None:
+        if not self._data.startswith(OURS, self._at):
+            return None
+        self._at += len(OURS)
+        return frozenset(self.int64() for _ in range(self._integer(_INT16)))
 
     def _integer(self, form: struct.Struct) -> int:
         (number,) = form.unpack(self._take(form.size))

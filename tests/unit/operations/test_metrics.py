@@ -52,10 +52,11 @@ def test_a_look_that_found_everything() -> None:
         SideStatus("nyc", reachable=True),
         SideStatus("lon", reachable=False),
         lag_records=7,
-        lag=(TopicLag("orders", 7, 1.5), TopicLag("odd", 1, None)),
+        lag=(TopicLag("orders", 7, 1.5), TopicLag("odd", 1, None), TopicLag("leaderless", None, None)),
         heartbeat_age_s=2.5,
         groups_ready=4,
         groups_not_ready=0,
+        groups_age_s=60.5,
     )
     found = read_exposition(exposition(status_samples(row)))
     assert found == {
@@ -67,6 +68,7 @@ def test_a_look_that_found_everything() -> None:
         series("twinlog_heartbeat_age_seconds", flow=FLOW): 2.5,
         series("twinlog_groups_ready", flow=FLOW): 4,
         series("twinlog_groups_not_ready", flow=FLOW): 0,
+        series("twinlog_groups_age_seconds", flow=FLOW): 60.5,
     }
 
 

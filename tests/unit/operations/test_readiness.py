@@ -29,6 +29,15 @@ def test_a_group_is_ready_where_all_its_partitions_are() -> None:
     assert (billing.lost_records, billing.lost_seconds, billing.reasons) == (6, 1.5, ("ahead of the mirror",))
 
 
+def test_what_a_group_would_lose_is_not_known_where_one_of_its_partitions_is_not() -> None:
+    (billing,) = found(
+        1,
+        {"ready": True, "target_topic": "nyc.orders", "lost_records": 2, "lost_seconds": 1.5},
+        {"ready": True, "target_topic": "nyc.orders", "partition": 1},
+    ).groups
+    assert (billing.lost_records, billing.lost_seconds) == (None, None)
+
+
 def test_the_last_tables_are_kept_and_the_newest_is_read_back(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path), "nyc", "lon")
     tables = ReadinessTables(ledger)

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 
 from support.silent import closed_port, silent_server
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.secrets import ResolvedSettings
 from twinlog.errors import SecretError
+from twinlog.ledger.store import Ledger
 from twinlog.model.topology import Cluster, Flow, Topology
+from twinlog.operations.readiness import SCHEMA, Readiness, ReadinessTables
 from twinlog.operations.status import status
 
 
@@ -48,3 +53,19 @@ def test_a_secret_that_is_missing_is_part_of_the_result() -> None:
     assert found.exit_code == 2
     assert found.flows[0].source.error == "nyc->lon: no password for the source"
     assert found.to_json()["unreachable"] == ["lon", "nyc"]
+
+
+def test_what_the_last_pass_knew_of_groups_says_how_old_it_is(tmp_path: Path) -> None:
+    topology = replace(estate(Flow("nyc", "lon")), ledger=str(tmp_path))
+    an_hour_ago = int((time.time() - 3_600) * 1000)
+    row = {"flow": "nyc->lon", "at_ms": an_hour_ago, "group": "billing", "ready": True}
+    table = SCHEMA.empty_table().from_pylist([row], schema=SCHEMA)
+    ReadinessTables(Ledger(str(tmp_path), "nyc", "lon")).write(Readiness(an_hour_ago, table))
+    server = closed_port()
+
+    found = status(topology, lambda _, side: access(side, server), timeout_s=1)
+
+    (flow,) = found.to_json()["flows"]
+    assert flow["groups_ready"] == 1
+    assert datetime.fromisoformat(flow["groups_as_of"]).timestamp() == an_hour_ago // 1000
+    assert 3_600 <= flow["groups_age_s"] < 3_700

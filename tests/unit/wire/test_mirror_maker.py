@@ -30,6 +30,13 @@ def test_what_is_encoded_is_decoded(sign: Sign) -> None:
     assert type(sign).decode(sign.key(), sign.value(), "here") == sign
 
 
+@given(st.builds(Checkpoint, NAMES, PARTITIONS, INT64, INT64, NAMES, st.none() | st.frozensets(INT64, max_size=3)))
+def test_what_we_add_to_a_checkpoint_lies_behind_its_last_field(sign: Checkpoint) -> None:
+    plain = Checkpoint(sign.group, sign.target, sign.upstream_offset, sign.downstream_offset, sign.metadata)
+    assert Checkpoint.decode(sign.key(), sign.value(), "here") == sign
+    assert sign.value().startswith(plain.value())
+
+
 @given(SIGNS, st.data())
 def test_a_cut_record_is_refused_with_its_place(sign: Sign, data: st.DataObject) -> None:
     key, value = sign.key(), sign.value()

@@ -1,0 +1,69 @@
+"""What both clusters of a flow say when they are asked for more than what they are: what would hurt if a broker were
+lost; and of a flow that has run, its state, how far behind it is and how old its newest heartbeat is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.flow_store import FlowStore
+from twinlog.cluster.metadata import ClusterMetadata, Topic
+from twinlog.cluster.refusals import principal_of
+from twinlog.intake.extensions import naming_of
+from twinlog.ledger.store import Ledger
+from twinlog.model.lanes import state_topic
+from twinlog.model.topology import Flow, Topology
+from twinlog.operations.heartbeat import heartbeat_age
+from twinlog.operations.lag import Lag, measure
+from twinlog.operations.preflight import PreflightSide, PreflightWarning, preflight, target_internal_topics
+
+AccessFor = Callable[[Flow, str], ClusterAccess]
+"""How a flow reaches its `source` or `target`; `twinlog.cluster.access.flow_access` with the topology filled in."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What the target and the ledger know of a flow that has run."""
+
+    state: str
+    lag: Lag
+    heartbeat_age_s: float | None
+    last_run: str | None
+
+
+@dataclass(frozen=True)
+class CloserLook:
+    """One flow whose clusters both answer."""
+
+    preflight: tuple[PreflightWarning, ...]
+    past: Past | None
+    """None where the flow has never run."""
+
+
+def look_closer(
+    topology: Topology,
+    flow: Flow,
+    accesses: AccessFor,
+    taken: list[Topic],
+    views: tuple[ClusterMetadata, ClusterMetadata],
+) -> CloserLook:
+    """`taken` are the topics that the flow takes, `views` what source and target said of themselves."""
+    policy = naming_of(flow)
+    twins = [policy.target_name(topic.name) for topic in taken]
+    source, target = accesses(flow, "source"), accesses(flow, "target")
+    with target.raw() as there, source.raw(beside=there) as here:
+        mirrored, kept = [topic.name for topic in taken], [*twins, *target_internal_topics(flow)]
+        warnings = there.run(
+            preflight(
+                PreflightSide(here, views[0], principal_of(source.settings), mirrored),
+                PreflightSide(there, views[1], principal_of(target.settings), kept),
+            )
+        )
+        if state_topic(flow.source, flow.target) not in views[1].topics:
+            return CloserLook(tuple(warnings), None)
+        record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
+        lag = there.run(measure(here, there, flow, policy, taken))
+        age_s = heartbeat_age(flow, target, there)
+    last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
+    return CloserLook(tuple(warnings), Past(str(record.state) if flow.enabled else "disabled", lag, age_s, last_run))

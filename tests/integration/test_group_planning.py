@@ -1,0 +1,149 @@
+"""One group's plan, and how ready all are: with the source there, with one that stops answering, and without."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from local.kafka import KafkaClusters
+from support.group_logs import all_of, filled
+from support.groups import checkpoint, checkpointing, commit, committed, planning
+from support.mirroring import Twins, producer, twins
+from support.silent import closed_port
+from support.source_logs import fill
+from twinlog.errors import ClusterUnreachableError
+from twinlog.model.checkpoints import Reason
+from twinlog.operations.readiness import ReadinessTables
+
+
+@pytest.fixture
+def mark() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+@pytest.fixture
+def topic(mark: str) -> str:
+    return f"orders-{mark}"
+
+
+@pytest.fixture
+def group(mark: str) -> str:
+    return f"readers-{mark}"
+
+
+@pytest.fixture
+def flow(kafka_pair: KafkaClusters, tmp_path: Path, mark: str, topic: str) -> Twins:
+    """Takes this test's topics and groups only; the clusters are every test's."""
+    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+    return twins(
+        source,
+        target,
+        tmp_path,
+        (f".*-{mark}",),
+        groups=(f".*-{mark}",),
+        checkpoints_topic_replication_factor=1,
+        transaction_bytes=2_000,
+    )
+
+
+def test_readiness_says_what_is_unread_and_what_would_be_lost(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=2)
+    everything = all_of(flow.source_servers, topic)
+    commit(flow.source_servers, group, topic, {0: 10, 1: 20})
+    flow.mirror()
+    fill(flow.source_servers, topic, ["one", "two"], 1)
+
+    checkpoint(flow)
+    table = ReadinessTables(flow.ledger).last()
+    fresh = checkpointing(flow).look()
+
+    assert table is not None
+    for found in (table, fresh):
+        assert (found.ready, found.not_ready) == (1, 0)
+        (one,) = found.groups
+        assert one.unread == everything.total() - 30
+        assert one.lost_records == 2
+        assert one.lost_seconds is not None
+        assert 0 <= one.lost_seconds < 120
+
+
+def test_one_group_is_planned_with_the_source_gone(
+    kafka_pair: KafkaClusters, flow: Twins, mark: str, topic: str, group: str
+) -> None:
+    filled(flow, topic, partitions=2)
+    everything = all_of(flow.source_servers, topic)
+    commit(flow.source_servers, group, topic, {0: 10, 1: 20})
+    commit(flow.source_servers, f"ahead-{mark}", topic, {0: 10_000})
+    flow.mirror()
+    checkpoint(flow)
+
+    there = planning(flow).plan(group)
+    gone = planning(flow, source_servers=closed_port())
+    alone = gone.plan(group)
+
+    assert there.lost_records == 0
+    assert sum(row["unread"] for row in there.plan) == everything.total() - 30
+    assert [(row["topic"], row["partition"], row["offset"]) for row in there.plan] == [
+        (flow.twin(topic), 0, 10),
+        (flow.twin(topic), 1, committed(flow.target_servers, group, flow.twin(topic))[1]),
+    ]
+    assert (alone.plan, alone.lost_records) == (there.plan, None)
+    assert "checkpoints" in alone.notes[0]
+    assert [row["reason"] for row in gone.plan(f"ahead-{mark}").left_out] == [Reason.AHEAD]
+    assert [row["reason"] for row in gone.plan(f"nobody-{mark}").left_out] == [Reason.NO_COMMIT]
+
+
+def test_a_source_that_stops_answering_is_taken_for_gone(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(flow, topic, partitions=1)
+    commit(flow.source_servers, group, topic, {0: 10})
+    flow.mirror()
+    checkpoint(flow)
+
+    def lost(*_: object, **__: object) -> NoReturn:
+        raise ClusterUnreachableError(f"cluster {flow.flow.source}: no broker answers")
+
+    for step in ("read_source_groups", "measure_partitions"):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"twinlog.operations.group_plan.{step}", lost)
+            found = planning(flow).plan(group)
+
+        assert [(row["partition"], row["offset"]) for row in found.plan] == [(0, 10)]
+        assert found.lost_records is None
+        assert "no broker answers" in found.notes[0]
+
+
+def test_what_was_known_only_of_the_last_pass_is_left_out_with_the_source_gone(
+    flow: Twins, topic: str, group: str
+) -> None:
+    filled(flow, topic, partitions=2)
+    commit(flow.source_servers, group, topic, {0: 10, 1: 10_000})
+    flow.mirror()
+    checkpoint(flow)
+
+    gone = planning(flow, source_servers=closed_port())
+    found, by_time = gone.plan(group), gone.plan(group, at_ms=0)
+
+    assert [row["partition"] for row in found.plan] == [0]
+    assert [(row["partition"], row["reason"]) for row in found.left_out] == [(1, Reason.AHEAD)]
+    assert [row["partition"] for row in by_time.plan] == [0, 1]
+
+
+def test_offsets_by_time_are_those_of_the_first_record_of_that_time(flow: Twins, topic: str, group: str) -> None:
+    flow.create(topic, 2)
+    writer = producer(flow.source_servers)
+    for number in range(10):
+        writer.produce(topic, str(number), partition=0, timestamp=1_000_000 + number * 1_000)
+    assert writer.flush(30) == 0
+    flow.mirror()
+
+    found = planning(flow).plan(group, at_ms=1_004_500)
+
+    assert [(row["partition"], row["offset"], row["how"], row["unread"]) for row in found.plan] == [
+        (0, 5, "by time", 5),
+        (1, 0, "by time", 0),
+    ]
