@@ -12,6 +12,7 @@ from local.kafka.properties import rack
 from support.mirroring import twins
 from support.syncing import Hand, sync
 from support.waiting import await_condition
+from twinlog.cluster.visibility import topics_visible
 from twinlog.operations.preflight import Concern, PreflightWarning
 
 
@@ -61,6 +62,9 @@ def test_a_moved_broker_leaves_replicas_in_one_rack_and_a_lost_one_leaves_partit
             replication_factor="source",
             journal_topic_replication_factor=3,
         )
+        with flow.ends().source.raw() as client:
+            # A broker that has not heard of them yet would have the first sync find nothing to do.
+            assert client.run(topics_visible(client, {"safe": 1, "close": 1, "lonely": 1}))
         sync(flow)
         before = sync(flow, dry_run=True)
         move_to_rack(cluster, 1, rack(0))
