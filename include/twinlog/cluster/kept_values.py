@@ -20,7 +20,6 @@ from twinlog.cluster.transaction import TransactionalWriter
 from twinlog.errors import ClusterError, ClusterUnreachableError, FencedError
 from twinlog.model.offsets import TopicPartition
 from twinlog.wire.own_records import build_batches
-from twinlog.wire.restamp import restamp
 from twinlog.wire.source import SourcePartition
 
 TRANSACTION_TIMEOUT_MS = 30_000
@@ -96,12 +95,7 @@ async def append_records(
     target = SourcePartition(client.alias, topic, 0)
     end = 0
     for batch in build_batches(pairs, int(time.time() * 1000), max_batch_bytes=MAX_BATCH_BYTES, target=target):
-        stamped = restamp(
-            batch,
-            producer_id=writer.producer_id,
-            producer_epoch=writer.producer_epoch,
-            base_sequence=writer.take_sequence(partition, batch.record_count),
-        )
+        stamped = writer.stamp(partition, batch)
         base_offset = (await writer.produce(leader, {partition: stamped}))[partition]
         end = base_offset + batch.record_count
     await writer.commit()

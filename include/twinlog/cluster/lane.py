@@ -31,7 +31,6 @@ from twinlog.model.figures import Figures
 from twinlog.model.offsets import JournalEntry, TopicPartition
 from twinlog.wire import journal
 from twinlog.wire.own_records import build_batches
-from twinlog.wire.restamp import restamp
 from twinlog.wire.source import SourcePartition
 
 MOST_IN_FLIGHT = 5
@@ -181,12 +180,7 @@ class Lane:
         for partition, (state, parcel) in batches.items():
             batch = batch_of(parcel)
             size += batch.size_bytes
-            stamped[partition] = restamp(
-                batch,
-                producer_id=self._writer.producer_id,
-                producer_epoch=self._writer.producer_epoch,
-                base_sequence=self._writer.take_sequence(partition, batch.record_count),
-            )
+            stamped[partition] = self._writer.stamp(partition, batch)
             state.sent()
         self._unanswered += 1
         self.figures.produces += 1
@@ -241,12 +235,7 @@ class Lane:
         for batch in build_batches(
             pairs, now_ms, max_batch_bytes=self._settings.journal_max_batch_bytes, target=target
         ):
-            stamped = restamp(
-                batch,
-                producer_id=self._writer.producer_id,
-                producer_epoch=self._writer.producer_epoch,
-                base_sequence=self._writer.take_sequence(topic, batch.record_count),
-            )
+            stamped = self._writer.stamp(topic, batch)
             await self._writer.produce(leader, {topic: stamped})
 
     async def _wait(self) -> None:

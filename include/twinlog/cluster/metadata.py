@@ -14,6 +14,8 @@ import kafka.errors as kafka_errors
 
 from twinlog.model.offsets import TopicPartition
 
+_NOT_THERE: str = kafka_errors.UnknownTopicOrPartitionError.__name__
+
 
 @dataclass(frozen=True, slots=True)
 class Broker:
@@ -44,6 +46,11 @@ class Topic:
     internal: bool
     partitions: tuple[Partition, ...]
     error: str | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """The cluster says that there is no such topic: not that it may not be seen."""
+        return self.error == _NOT_THERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ from twinlog.cluster.transaction_errors import RESOURCES, Refusals
 from twinlog.errors import ClusterUnreachableError, NotAuthorizedError, TransactionAbortedError
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position
+from twinlog.wire.outgoing import OutgoingBatch
+from twinlog.wire.restamp import restamp
 
 NO_PRODUCER = -1
 
@@ -131,6 +133,15 @@ class TransactionalWriter:
         base = self._sequences.get(partition, 0)
         self._sequences[partition] = (base + records) & 0x7FFFFFFF
         return base
+
+    def stamp(self, partition: TopicPartition, batch: OutgoingBatch) -> Pieces:
+        """The batch as this writer sends it next to `partition`: under its id and epoch, and in sequence."""
+        return restamp(
+            batch,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.take_sequence(partition, batch.record_count),
+        )
 
     async def produce(self, node_id: int | None, batches: Mapping[TopicPartition, Pieces]) -> dict[TopicPartition, int]:
         """Send one batch to each partition, all led by `node_id`; answers the base offset each was given."""

@@ -22,7 +22,6 @@ SETTINGS = {
 }
 
 _NOT_WRITTEN = "no canary is written; grant it, or create the topic for us"
-_NOT_THERE = "UnknownTopicOrPartitionError"
 
 
 async def create_canary_topic(source: RawClient, flow: Flow, principal: str) -> int:
@@ -32,7 +31,7 @@ async def create_canary_topic(source: RawClient, flow: Flow, principal: str) -> 
     known = view.topics[name]
     if known.error is None:
         return len(known.partitions)
-    if known.error != _NOT_THERE:
+    if not known.is_missing:
         raise ClusterError(f"cluster {source.alias}: the canary topic {name} can't be looked at: {known.error}")
     partitions = flow.canary_topic_partitions or len(view.brokers)
     replicas = min(flow.canary_topic_replication_factor, len(view.brokers))

@@ -51,7 +51,6 @@ CONNECTIONS = 4
 
 _NOT_WRITTEN = "no checkpoint is written; grant it, or set emit.checkpoints.enabled: false"
 
-_NOT_THERE = "UnknownTopicOrPartitionError"
 _TARGET_LEADS = frozenset({State.FAILED_OVER, State.FAILING_BACK})
 
 _HELP = {
@@ -203,7 +202,7 @@ class Checkpointing:
     def _refused(self, target: RawClient) -> str | None:
         """Why nothing may be written for the groups now, in a sentence."""
         name = state_topic(self._flow.source, self._flow.target)
-        if target.run(target.metadata([name])).topics[name].error == _NOT_THERE:
+        if target.run(target.metadata([name])).topics[name].is_missing:
             return f"{self._flow.name} has never run, so nothing can be translated; run `twinlog mirror` first"
         state = target.run(flow_store(self._flow, target).read()).state
         if state in _TARGET_LEADS:

@@ -59,6 +59,6 @@ def _back(topology: Topology, other: Flow, source: ClusterAccess) -> Translator:
     journal = journal_topic(other.source, other.target)
     with source.raw() as client:
         known = client.run(client.metadata([journal])).topics[journal]
-    if known.error == "UnknownTopicOrPartitionError":
+    if known.is_missing:
         return Translator(IN_MEMORY.empty_table(), [])
     return translator(other, source, Ledger(topology.ledger_for(other), other.source, other.target))

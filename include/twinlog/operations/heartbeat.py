@@ -34,7 +34,6 @@ _NOT_READ = "the flow's heartbeats can't be read; grant CREATE, WRITE and READ, 
 
 _LOOK_BACK = (100, 10_000, None)
 """Offsets from the end: other flows' heartbeats, and what compaction has not removed yet, may lie in between."""
-_NOT_THERE = "UnknownTopicOrPartitionError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def newest_heartbeat(flow: Flow, access: ClusterAccess, client: RawClient, topic
 
 
 async def _newest(client: RawClient, topic: str, flow: Flow) -> Heartbeat | None:
-    if (await client.metadata([topic])).topics[topic].error == _NOT_THERE:
+    if (await client.metadata([topic])).topics[topic].is_missing:
         return None
     ours = Heartbeat(flow.source, flow.target, 0).key()
     for last in _LOOK_BACK:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
+from twinlog.cluster.produce_request import Pieces
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.transaction import TransactionalWriter
 from twinlog.errors import FencedError, TwinlogError
@@ -19,7 +20,6 @@ from twinlog.model.lanes import trim_transactional_id
 from twinlog.model.offsets import TopicPartition
 from twinlog.wire.outgoing import OutgoingBatch
 from twinlog.wire.own_records import build_batches
-from twinlog.wire.restamp import restamp
 from twinlog.wire.source import SourcePartition
 
 TRANSACTION_TIMEOUT_MS = 30_000
@@ -71,12 +71,7 @@ async def _send(
 ) -> None:
     view = await client.metadata({partition.topic for partition in batches})
     await writer.add_partitions(batches)
-    requests: dict[int | None, dict[TopicPartition, tuple[bytes, memoryview | bytes]]] = {}
+    requests: dict[int | None, dict[TopicPartition, Pieces]] = {}
     for partition, batch in batches.items():
-        requests.setdefault(view.leader(partition), {})[partition] = restamp(
-            batch,
-            producer_id=writer.producer_id,
-            producer_epoch=writer.producer_epoch,
-            base_sequence=writer.take_sequence(partition, batch.record_count),
-        )
+        requests.setdefault(view.leader(partition), {})[partition] = writer.stamp(partition, batch)
     await client.gather(writer.produce(leader, stamped) for leader, stamped in requests.items())

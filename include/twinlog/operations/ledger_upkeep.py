@@ -32,7 +32,6 @@ from twinlog.operations.recording import bring_up_to_date, journal_of
 
 _DAY_MS = 24 * 3600 * 1000
 _PAST_EVERY_OFFSET = 2**63 - 1
-_NOT_THERE = "UnknownTopicOrPartitionError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +131,4 @@ def _is_gone(topic: Topic | None, log: _Log) -> bool:
     if topic is None:
         return False
     replaced = topic.error is None and topic.topic_id is not None and topic.topic_id != log.topic_id
-    return replaced or topic.error == _NOT_THERE
+    return replaced or topic.is_missing

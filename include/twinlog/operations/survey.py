@@ -33,7 +33,6 @@ from twinlog.model.topology import Flow
 
 UNKNOWN_RECORD_BYTES = 1_000.0
 
-_UNKNOWN_TOPIC = "UnknownTopicOrPartitionError"
 _NOT_ALLOWED = "TopicAuthorizationFailedError"
 
 
@@ -108,7 +107,7 @@ def _pairs(
             reason = here.error if here is not None and here.error else "it is not there"
             findings.append(_unusable(name, f"the source's topic {name}", reason))
             continue
-        if there is not None and there.error is not None and there.error != _UNKNOWN_TOPIC:
+        if there is not None and there.error is not None and not there.is_missing:
             findings.append(_unusable(name, f"the target's topic {there.name}", there.error))
             continue
         count = 0 if there is None or there.error is not None else len(there.partitions)

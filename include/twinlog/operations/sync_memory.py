@@ -18,7 +18,7 @@ from twinlog.model.lanes import state_topic
 from twinlog.model.made import Made
 from twinlog.operations.sync_result import SyncResult
 from twinlog.operations.sync_scope import Memory, SyncRules
-from twinlog.operations.twin_planning import GONE, Sides
+from twinlog.operations.twin_planning import Sides
 
 _NO_TWINS = frozenset({State.FAILED_OVER, State.FAILING_BACK})
 
@@ -101,10 +101,10 @@ async def _is_there(client: RawClient, view: ClusterMetadata, topic: str) -> boo
     """Whether a topic exists, or why the cluster does not tell."""
     if topic in view.topics:
         return True
-    error = (await client.metadata([topic])).topics[topic].error
-    if error is None:
+    found = (await client.metadata([topic])).topics[topic]
+    if found.error is None:
         return True
-    return False if error == GONE else refusal_named(error)
+    return False if found.is_missing else refusal_named(found.error)
 
 
 def _hidden(client: RawClient, principal: str, topic: str, found: Refusal, consequence: str) -> str:

@@ -25,7 +25,6 @@ from twinlog.model.twin_topics import (
 )
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules
 
-GONE = "UnknownTopicOrPartitionError"
 """What a cluster answers for a topic by name that does not exist; for one that we may not see it answers otherwise."""
 
 
@@ -146,7 +145,7 @@ async def _deletions(sides: Sides, rules: SyncRules, scope: Scope, made: Made, n
         return DeletionPlan()
     # A topic that we are no longer allowed to see is missing from the list of all, too; asked by name it is told apart.
     answers = (await sides.source.metadata(asked)).topics
-    gone = [name for name in asked if name in answers and answers[name].error == GONE]
+    gone = [name for name in asked if name in answers and answers[name].is_missing]
     targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
     grace_ms = flow.sync_topic_deletes_grace_seconds * 1000
     return plan_deletions(gone, targets, made.topics, DeletionRules(sides.source_view.cluster_id, now_ms, grace_ms))

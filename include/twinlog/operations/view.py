@@ -20,8 +20,6 @@ from twinlog.operations.asking import ask_all
 
 AccessFor = Callable[[Flow, str], ClusterAccess]
 
-_NOT_THERE = "UnknownTopicOrPartitionError"
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
@@ -102,7 +100,7 @@ def _ask(access: Callable[[], ClusterAccess], heartbeats: list[str], timeout_s: 
     refused = {
         f"topic {topic.name}": refusal_named(topic.error)
         for topic in named.values()
-        if topic.error is not None and topic.error != _NOT_THERE
+        if topic.error is not None and not topic.is_missing
     }
     consequence = "clusters that reach it may be missing here"
     said = sentences(reached.alias, principal_of(reached.settings), "DESCRIBE", refused, consequence)

@@ -28,7 +28,6 @@ from twinlog.model.topology import Flow, Topology
 from twinlog.operations.directions import brought_by, comes_back, opposite_flow
 from twinlog.operations.recording import bring_up_to_date
 
-_NOT_THERE = "UnknownTopicOrPartitionError"
 _POLICY = "cleanup.policy"
 _UNKNOWN_POLICY = "compact"
 """What is taken for granted of a broker that does not say."""
@@ -100,7 +99,7 @@ def _read(  # noqa: PLR0917 - the two flows, and how the cluster between them is
 ) -> WayBack | None:
     journal = journal_topic(other.source, other.target)
     known = source.run(source.metadata([journal])).topics.get(journal)
-    if known is None or known.error == _NOT_THERE:
+    if known is None or known.is_missing:
         return None
     if known.error is not None:
         refused = {f"topic {journal}": refusal_named(known.error)}
