@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
-from local.kafka import KafkaClusters
 from support.group_logs import all_of, filled
 from support.groups import (
     checkpoint,
@@ -23,42 +20,12 @@ from support.groups import (
     share,
     staying,
 )
-from support.mirroring import Twins, twins
+from support.mirroring import Twins
 from support.source_logs import fill, recreate
 from twinlog.model.checkpoints import Reason
 from twinlog.operations.checkpoint import checkpoint_store
 from twinlog.operations.checkpoint_writing import CheckpointWriting
 from twinlog.operations.standings import Standing
-
-
-@pytest.fixture
-def mark() -> str:
-    return uuid.uuid4().hex[:8]
-
-
-@pytest.fixture
-def topic(mark: str) -> str:
-    return f"orders-{mark}"
-
-
-@pytest.fixture
-def group(mark: str) -> str:
-    return f"readers-{mark}"
-
-
-@pytest.fixture
-def flow(kafka_pair: KafkaClusters, tmp_path: Path, mark: str, topic: str) -> Twins:
-    """Takes this test's topics and groups only; the clusters are every test's."""
-    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
-    return twins(
-        source,
-        target,
-        tmp_path,
-        (f".*-{mark}",),
-        groups=(f".*-{mark}",),
-        checkpoints_topic_replication_factor=1,
-        transaction_bytes=2_000,
-    )
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

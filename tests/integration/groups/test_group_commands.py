@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -27,29 +26,6 @@ from twinlog.model.offsets import TopicPartition
 from twinlog.operations.lease import flow_store
 from twinlog.operations.readiness import ReadinessTables
 from twinlog.operations.translate import translator_of
-
-
-@pytest.fixture
-def mark() -> str:
-    return uuid.uuid4().hex[:8]
-
-
-@pytest.fixture
-def topic(mark: str) -> str:
-    return f"orders-{mark}"
-
-
-@pytest.fixture
-def group(mark: str) -> str:
-    return f"readers-{mark}"
-
-
-@pytest.fixture
-def flow(kafka_pair: KafkaClusters, tmp_path: Path, mark: str) -> Twins:
-    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
-    return twins(
-        source, target, tmp_path, (f".*-{mark}",), groups=(f".*-{mark}",), checkpoints_topic_replication_factor=1
-    )
 
 
 def topology_file(flow: Twins, folder: Path, source_servers: str | None = None) -> Path:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -11,42 +9,12 @@ import pytest
 from local.kafka import KafkaClusters
 from support.group_logs import all_of, filled
 from support.groups import checkpoint, checkpointing, commit, committed, planning
-from support.mirroring import Twins, producer, twins
+from support.mirroring import Twins, producer
 from support.silent import closed_port
 from support.source_logs import fill
 from twinlog.errors import ClusterUnreachableError
 from twinlog.model.checkpoints import Reason
 from twinlog.operations.readiness import ReadinessTables
-
-
-@pytest.fixture
-def mark() -> str:
-    return uuid.uuid4().hex[:8]
-
-
-@pytest.fixture
-def topic(mark: str) -> str:
-    return f"orders-{mark}"
-
-
-@pytest.fixture
-def group(mark: str) -> str:
-    return f"readers-{mark}"
-
-
-@pytest.fixture
-def flow(kafka_pair: KafkaClusters, tmp_path: Path, mark: str, topic: str) -> Twins:
-    """Takes this test's topics and groups only; the clusters are every test's."""
-    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
-    return twins(
-        source,
-        target,
-        tmp_path,
-        (f".*-{mark}",),
-        groups=(f".*-{mark}",),
-        checkpoints_topic_replication_factor=1,
-        transaction_bytes=2_000,
-    )
 
 
 def test_readiness_says_what_is_unread_and_what_would_be_lost(flow: Twins, topic: str, group: str) -> None:

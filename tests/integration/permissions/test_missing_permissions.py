@@ -4,14 +4,13 @@ the flow goes on. Of mirroring both ways: `test_two_way_permissions`."""
 from __future__ import annotations
 
 import functools
-import uuid
-from pathlib import Path
 
 import pytest
 
 from local.kafka import KafkaClusters
 from support.guarded import MIRROR, allow_copying, as_mirror, internal_topics
-from support.mirroring import Twins, producer, twins
+from support.mirroring import Twins
+from support.source_logs import fill
 from support.syncing import Hand, rows, sync
 from twinlog.cluster.access import flow_access
 from twinlog.operations.preflight import Concern
@@ -20,38 +19,9 @@ from twinlog.operations.view import view
 
 
 @pytest.fixture
-def topic() -> str:
-    return f"orders-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def flow(guarded: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
-    """As the brokers' own user, who is allowed everything."""
-    return twins(guarded["nyc"].bootstrap_servers, guarded["lon"].bootstrap_servers, tmp_path, (f"{topic}.*",))
-
-
-@pytest.fixture
 def limited(flow: Twins, guarded: KafkaClusters) -> Twins:
     """As the mirror, which is allowed only what a test gives it."""
     return as_mirror(flow, guarded)
-
-
-@pytest.fixture
-def nyc(flow: Twins, topic: str) -> Hand:
-    hand = Hand(flow.source_servers)
-    hand.create(topic)
-    return hand
-
-
-@pytest.fixture
-def lon(flow: Twins) -> Hand:
-    return Hand(flow.target_servers)
-
-
-def write(servers: str, topic: str, value: str) -> None:
-    writer = producer(servers)
-    writer.produce(topic, value)
-    assert writer.flush(30) == 0
 
 
 def test_topics_whose_settings_may_not_be_read_are_named(
@@ -253,7 +223,7 @@ def test_the_view_names_heartbeats_that_may_not_be_seen(flow: Twins, limited: Tw
 def test_a_run_goes_on_beside_a_permission_that_is_missing(
     flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
 ) -> None:
-    write(flow.source_servers, topic, "copied all the same")
+    fill(flow.source_servers, topic, ["copied all the same"])
     allow_copying(flow, topic, nyc, lon)
 
     result = limited.mirror()

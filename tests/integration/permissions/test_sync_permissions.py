@@ -4,15 +4,10 @@ source keeps. What is said where the mirror is not allowed something: `test_miss
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Mapping
-from pathlib import Path
 
-import pytest
-
-from local.kafka import KafkaClusters
 from support.guarded import MIRROR
-from support.mirroring import Twins, producer, twins
+from support.mirroring import Twins, producer
 from support.reading import read_committed
 from support.syncing import Hand, opposite, rows, sync
 from support.waiting import await_condition
@@ -20,29 +15,6 @@ from twinlog.cluster.access import flow_access
 from twinlog.cluster.client_limits import change_quotas, read_quotas
 from twinlog.model.quotas import Quota, QuotaChange
 from twinlog.operations.sync_result import SyncResult
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"orders-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def flow(guarded: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
-    """As the brokers' own user, who is allowed everything."""
-    return twins(guarded["nyc"].bootstrap_servers, guarded["lon"].bootstrap_servers, tmp_path, (f"{topic}.*",))
-
-
-@pytest.fixture
-def nyc(flow: Twins, topic: str) -> Hand:
-    hand = Hand(flow.source_servers)
-    hand.create(topic)
-    return hand
-
-
-@pytest.fixture
-def lon(flow: Twins) -> Hand:
-    return Hand(flow.target_servers)
 
 
 def test_safe_acls_let_nobody_write_to_a_twin(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:

@@ -4,52 +4,20 @@ what needs nothing of it goes on."""
 from __future__ import annotations
 
 import shutil
-import uuid
-from pathlib import Path
-
-import pytest
 
 from local.kafka import KafkaClusters
 from support.guarded import MIRROR, allow_copying, as_mirror, internal_topics
-from support.mirroring import Twins, producer, twins
+from support.mirroring import Twins
+from support.source_logs import fill
 from support.syncing import Hand, both_ways, rows, sync
 from twinlog.model.findings import FindingKind
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"shared-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def flow(guarded: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
-    """As the brokers' own user, who is allowed everything."""
-    return twins(guarded["nyc"].bootstrap_servers, guarded["lon"].bootstrap_servers, tmp_path, (f"{topic}.*",))
-
-
-@pytest.fixture
-def nyc(flow: Twins, topic: str) -> Hand:
-    hand = Hand(flow.source_servers)
-    hand.create(topic)
-    return hand
-
-
-@pytest.fixture
-def lon(flow: Twins) -> Hand:
-    return Hand(flow.target_servers)
-
-
-def write(servers: str, topic: str, value: str) -> None:
-    writer = producer(servers)
-    writer.produce(topic, value)
-    assert writer.flush(30) == 0
 
 
 def test_nothing_is_sent_back_where_the_other_journal_may_not_be_seen(
     flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
 ) -> None:
     there, back = both_ways(flow.with_settings(naming="identity"))
-    write(there.source_servers, topic, "from nyc")
+    fill(there.source_servers, topic, ["from nyc"])
     there.mirror()
     allow_copying(back, topic, lon, nyc)
 
@@ -68,7 +36,7 @@ def test_nothing_is_sent_back_where_the_other_journal_may_not_be_read(
     flow: Twins, topic: str, nyc: Hand, lon: Hand, guarded: KafkaClusters
 ) -> None:
     there, back = both_ways(flow.with_settings(naming="identity"))
-    write(there.source_servers, topic, "from nyc")
+    fill(there.source_servers, topic, ["from nyc"])
     there.mirror()
     # What is recorded need not be read again.
     shutil.rmtree(there.topology.ledger)
@@ -89,7 +57,7 @@ def test_prefixed_names_both_ways_need_nothing_of_the_other_direction(
     there, back = both_ways(flow)
     there.mirror()
     lon.create(topic)
-    write(back.source_servers, topic, "from lon")
+    fill(back.source_servers, topic, ["from lon"])
     allow_copying(back, topic, lon, nyc)
 
     result = as_mirror(back, guarded).mirror()
