@@ -42,7 +42,7 @@ unit:
 
 test: setup check
 	$(BIN)/python -m local.debian chromium
-	$(BIN)/pytest -q tests/integration tests/faults tests/browser -m "not long"
+	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder tests/integration tests/faults tests/browser -m "not long"
 
 test-long: test
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n 2 tests/unit

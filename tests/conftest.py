@@ -2,6 +2,9 @@
 
 Tests create topics under names of their own. One that kills, stops or pauses a broker takes a cluster of three and
 leaves it whole; one that needs other settings starts a cluster of its own with `local.kafka.start`.
+
+Run with `-n 2 --dist loadgroup`, each of the two processes has clusters of its own. Tests that share something dear run
+in one of them, and those that take longest begin.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import pytest
 
 from local import spark
 from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
+from support.bare_python import bare_python
 
 pytest_plugins = ["support.airflow_site", "support.guarded"]
 
@@ -21,6 +25,26 @@ pytest_plugins = ["support.airflow_site", "support.guarded"]
 hypothesis.settings.register_profile("quick", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("long", max_examples=1_000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+_DEAR = (("airflow_site", "airflow"), ("three", "brokers"), ("trio", "brokers"), ("spark_connect", "spark"))
+"""Fixtures that should be started once, dearest first, and the group that their tests are in."""
+
+
+# First, since xdist reads the groups in a hook of the same name.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: place for place, (_, name) in enumerate(_DEAR)}
+    groups = {item.nodeid: _group(item) for item in items if "/unit/" not in item.nodeid}
+    for item in items:
+        if item.nodeid in groups:
+            item.add_marker(pytest.mark.xdist_group(groups[item.nodeid]))
+    items.sort(key=lambda item: order.get(groups.get(item.nodeid, ""), len(order)))
+
+
+def _group(item: pytest.Item) -> str:
+    used = getattr(item, "fixturenames", ())
+    return next((group for fixture, group in _DEAR if fixture in used), item.nodeid.partition("::")[0])
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +74,8 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def spark_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address, `sc://...`, of a Spark Connect server."""
-    with spark.connect_server(tmp_path_factory.mktemp("spark")) as url:
+    """The address, `sc://...`, of a Spark Connect server whose workers have no twinlog but what is brought along; it
+    tries a task that failed again, up to twice."""
+    folder = tmp_path_factory.mktemp("spark")
+    with spark.connect_server(folder, master="local[2,3]", python=bare_python(folder / "python")) as url:
         yield url
