@@ -23,7 +23,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from benchmarks.support.bare_client import BareClient, encode
 from benchmarks.support.loads import Clusters, create_topic, delete_topics
@@ -57,6 +57,12 @@ class Limits:
     def copying(self) -> float:
         return max(self.in_turn, self.at_once)
 
+    def mean(self, other: Limits) -> Limits:
+        """Of two looks: by the time that a byte takes, as who copies in between would need it."""
+        return Limits(
+            *(2 / (1 / mine + 1 / theirs) for mine, theirs in zip(astuple(self), astuple(other), strict=True))
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
@@ -67,27 +73,28 @@ class _Prepared:
     bytes: int
 
 
-def measure(clusters: Clusters, topic: str, partitions: int, most_bytes: int, passes: int) -> Limits:
-    """The limits for the first `most_bytes` or so of a source topic: the best of so many passes."""
+def measure(clusters: Clusters, topic: str, partitions: int, most_bytes: int) -> Limits:
+    """The limits for the first `most_bytes` or so of a source topic.
+
+    As many bytes as a case has, so that what the system only takes in at first, to write it to the disk later, flatters
+    a short look no more than a long copy.
+    """
     source, target = clusters
     shares = [range(number, partitions, CONNECTIONS) for number in range(CONNECTIONS)]
-    found = {"fetch": 0.0, "produce": 0.0, "at_once": 0.0}
-    for number in range(passes):
-        scratch = [f"limit-{name}-{number}-{topic}" for name in ("produce", "at-once")]
-        for name in scratch:
-            create_topic(target, name, partitions)
-        alone, together = (
-            [_prepare(source, topic, share, name, most_bytes // CONNECTIONS) for share in shares] for name in scratch
-        )
-        size = sum(one.bytes for one in alone)
-        fetching = [_exchange(source, one.fetches, 2) for one in alone]
-        producing = [_exchange(target, one.produces, IN_FLIGHT) for one in alone]
-        both = [_exchange(source, one.fetches, 2) for one in together]
-        both += [_exchange(target, one.produces, IN_FLIGHT) for one in together]
-        for name, work in (("fetch", fetching), ("produce", producing), ("at_once", both)):
-            found[name] = max(found[name], size / _timed(work))
-        delete_topics(target, *scratch)
-    return Limits(**found)
+    scratch = [f"limit-{name}-{topic}" for name in ("produce", "at-once")]
+    for name in scratch:
+        create_topic(target, name, partitions)
+    alone, together = (
+        [_prepare(source, topic, share, name, most_bytes // CONNECTIONS) for share in shares] for name in scratch
+    )
+    size = sum(one.bytes for one in alone)
+    fetching = [_exchange(source, one.fetches, 2) for one in alone]
+    producing = [_exchange(target, one.produces, IN_FLIGHT) for one in alone]
+    both = [_exchange(source, one.fetches, 2) for one in together]
+    both += [_exchange(target, one.produces, IN_FLIGHT) for one in together]
+    found = Limits(*(size / _timed(work) for work in (fetching, producing, both)))
+    delete_topics(target, *scratch)
+    return found
 
 
 def _exchange(servers: str, requests: Sequence[bytes], in_flight: int) -> Callable[[], None]:

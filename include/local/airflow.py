@@ -124,7 +124,7 @@ def _settings(home: Path, password_file: Path, port: int, dags: Path, plugins: P
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_log_port),
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(trigger_log_port),
         # The topology is not a DAG file, so a change in it is seen when its DAG file is parsed again.
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "PYTHONPATH": str(places.INCLUDE),

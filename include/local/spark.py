@@ -1,8 +1,9 @@
 """Real Spark on this machine, from the pip package: a Connect server, or a standalone master with workers.
 
 What is yielded has run a query, or has all its workers; when the `with` ends, or this process does in any
-way, nothing of it is left running. Python workers run this interpreter and can import twinlog. Everything
-Spark writes lies below the given folder, which is also its working directory: give jobs absolute paths.
+way, nothing of it is left running. Python workers run this interpreter, or another that is named, and can import what
+is installed there: twinlog has to be brought along. Everything Spark writes lies below the given folder, which is also
+its working directory: give jobs absolute paths.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ def connect_server(
     master: str = "local[2]",
     memory_mb: int = 1024,
     conf: Mapping[str, str] | None = None,
+    python: Path | None = None,
     report: Report = print,
 ) -> Iterator[str]:
     """A warm Spark Connect server; yields its `sc://` address."""
     port = _port(port)
-    environ = _environment(folder)
+    environ = _environment(folder, python)
     settings = {
         "spark.connect.grpc.binding.address": HOST,
         "spark.connect.grpc.binding.port": str(port),
@@ -84,11 +86,12 @@ def standalone(
     cores: int = 1,
     memory_mb: int = 1024,
     port: int | None = None,
+    python: Path | None = None,
     report: Report = print,
 ) -> Iterator[str]:
     """A standalone master; cores and memory are each worker's. Yields its `spark://` address."""
     port = _port(port)
-    environ = _environment(folder) | {
+    environ = _environment(folder, python) | {
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     }
@@ -132,17 +135,15 @@ def _spark_home() -> Path:
     return home
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(folder: Path, python: Path | None) -> dict[str, str]:
     java = preconditions.java().resolve()
     preconditions.free_space(folder, _NEEDED_BYTES, "Spark")
     folder.mkdir(parents=True, exist_ok=True)
     # Another Spark's variables would lead to its jars, its master or its settings.
-    environ = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
-    python_path = [str(INCLUDE), *filter(None, [environ.get("PYTHONPATH")])]
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_") and key != "PYTHONPATH"}
     return environ | {
         "JAVA_HOME": str(java.parent.parent),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(python_path),
+        "PYSPARK_PYTHON": str(python or sys.executable),
         "SPARK_HOME": str(_spark_home()),
         "SPARK_LOCAL_DIRS": str(folder / "scratch"),
         "SPARK_LOCAL_IP": HOST,
@@ -154,7 +155,7 @@ def _runs_a_query(url: str, environ: Mapping[str, str]) -> bool:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "local.spark_probe", url],
-            env=dict(environ),
+            env={**environ, "PYTHONPATH": str(INCLUDE)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_ASK_S,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from local import spark
+from support.bare_python import bare_python
 from support.connecting import connected
 from support.process_table import pids_with
 from support.waiting import await_condition
@@ -19,38 +20,39 @@ from support.waiting import await_condition
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 
-def files_seen_by_workers(url: str) -> set[str]:
+def seen_by_workers(url: str) -> set[tuple[str, bool]]:
     # Inside, so that it travels whole: the workers cannot import this module.
-    def where_twinlog_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import twinlog
+    def what_there_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import importlib.util
+        import sys
 
         for _ in batches:
-            yield pa.RecordBatch.from_pydict({"file": [twinlog.__file__]})
+            has_twinlog = importlib.util.find_spec("twinlog") is not None
+            yield pa.RecordBatch.from_pydict({"python": [sys.executable], "has_twinlog": [has_twinlog]})
 
     with connected(url) as session:
-        rows = session.range(4, numPartitions=2).mapInArrow(where_twinlog_is, "file string").collect()
-    return {row.file for row in rows}
+        rows = session.range(4, numPartitions=2).mapInArrow(what_there_is, "python string, has_twinlog boolean")
+        return {(row.python, row.has_twinlog) for row in rows.collect()}
 
 
-def test_a_connect_server_runs_python_that_imports_twinlog(spark_connect: str) -> None:
-    import twinlog
-
-    assert files_seen_by_workers(spark_connect) == {twinlog.__file__}
+def test_a_connect_server_runs_the_python_it_is_given_which_knows_nothing_of_twinlog(spark_connect: str) -> None:
+    ((python, has_twinlog),) = seen_by_workers(spark_connect)
+    assert Path(python).parent.parent.name == "python"
+    assert not has_twinlog
 
 
 @pytest.mark.long
 def test_a_standalone_master_with_two_workers_serves_a_connect_server_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import twinlog
-
     mark = f"twinlog-test-{uuid.uuid4()}"
     monkeypatch.setenv("TWINLOG_TEST_MARK", mark)
+    bare = bare_python(tmp_path / "python")
     with (
-        spark.standalone(tmp_path / "cluster", workers=2, memory_mb=512) as master,
+        spark.standalone(tmp_path / "cluster", workers=2, memory_mb=512, python=bare) as master,
         spark.connect_server(
-            tmp_path / "connect", master=master, memory_mb=512, conf={"spark.executor.memory": "512m"}
+            tmp_path / "connect", master=master, memory_mb=512, conf={"spark.executor.memory": "512m"}, python=bare
         ) as url,
     ):
-        assert files_seen_by_workers(url) == {twinlog.__file__}
+        assert seen_by_workers(url) == {(str(bare), False)}
     await_condition(lambda: not pids_with(mark) - {os.getpid()}, "no process of Spark is left")

@@ -41,8 +41,11 @@ class KafkaCluster:
     def _node(self, number: int, java: Java) -> Node:
         folder = self.folder / f"broker-{number}"
         settings = properties.broker(self.spec, number, self._ports, folder / "data", self._certificates)
-        probe = BrokerProbe(number, {"bootstrap.servers": self._address(number, PLAINTEXT)}, self.spec.brokers)
+        probe = BrokerProbe(number, {"bootstrap.servers": self._address(number, PLAINTEXT)}, self._running)
         return Node(f"broker {number} of {self.name}", folder, settings, probe, java)
+
+    def _running(self) -> set[int]:
+        return {number for number, node in enumerate(self.nodes) if node.running}
 
     def _address(self, number: int, listener: str) -> str:
         return f"{ports.HOST}:{self._ports[number].listeners[listener]}"
@@ -75,7 +78,7 @@ class KafkaCluster:
         login = users.login_settings(user, password, self._certificates.authority)
         for number, node in enumerate(self.nodes):
             settings = {"bootstrap.servers": self._address(number, SASL_SSL), **login}
-            probe = BrokerProbe(number, settings, self.spec.brokers)
+            probe = BrokerProbe(number, settings, self._running)
             processes.await_ready(node.process, probe.answers, _START_TIMEOUT_S)
 
     def kill_broker(self, number: int) -> None:
