@@ -12,7 +12,7 @@ from support.feeding import Feeder
 from support.ledger_check import await_settled
 from support.mirroring import Twins, twins
 
-PARTITIONS = 5
+PARTITIONS = 9
 RECORDS = 600
 TRANSACTION_BYTES = 4_000
 """So small that the records make several transactions of each lane."""

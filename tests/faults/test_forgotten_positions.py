@@ -19,6 +19,7 @@ from kafka.protocol.metadata import CoordinatorType
 
 from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.feeding import Feeder
+from support.groups import checkpoint, commit, commits
 from support.ledger_check import await_settled, check_twins, flow_positions
 from support.mirroring import Twins, twins
 from support.waiting import await_condition
@@ -70,6 +71,10 @@ def test_runs_with_nothing_to_copy_renew_positions_within_the_brokers_own_time(
     kafka_pair: KafkaClusters, forgetful: KafkaCluster, tmp_path: Path
 ) -> None:
     kept, idle = (_copied(kafka_pair, forgetful, tmp_path / name) for name in ("kept", "idle"))
+    for copied in (kept, idle):
+        # A group is named after its topic here.
+        commit(copied.flow.source_servers, copied.topic, copied.topic, {0: 3})
+        assert checkpoint(copied.flow, groups=(copied.topic,)).commits == 1
     began = time.monotonic()
     due = began
 
@@ -79,13 +84,17 @@ def test_runs_with_nothing_to_copy_renew_positions_within_the_brokers_own_time(
         if time.monotonic() >= due:
             due = time.monotonic() + RUN_EVERY_S
             assert kept.flow.mirror().recorded.records == 0
-        return not flow_positions(idle.flow)
+            checkpoint(kept.flow, groups=(kept.topic,))
+        return not flow_positions(idle.flow) and not commits(idle.flow.target_servers, idle.topic)
 
     await_condition(idle_is_forgotten, "the positions to be forgotten", 2 * RETENTION_S)
     assert time.monotonic() - began > RETENTION_S / 2
     assert len(flow_positions(kept.flow)) == PARTITIONS
+    assert len(commits(kept.flow.target_servers, kept.topic)) == 1
     check_twins(kept.flow, kept.topic)
     _go_on(idle)
+    checkpoint(idle.flow, groups=(idle.topic,))
+    assert len(commits(idle.flow.target_servers, idle.topic)) == 1
 
 
 class _Copied:

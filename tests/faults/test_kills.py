@@ -20,7 +20,7 @@ from support.mirroring import Twins, twins
 from support.waiting import await_condition
 from twinlog.operations.mirror import new_run_id
 
-PARTITIONS = 3
+PARTITIONS = 5
 RECORDS = 600
 STEPS = list(Step)
 SHORT_LEASE_S = 1.5

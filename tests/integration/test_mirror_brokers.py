@@ -15,9 +15,11 @@ from local.kafka import KafkaCluster, KafkaClusters
 from support.mirroring import Twins, create_topic, twins
 from support.source_logs import fill
 from support.waiting import await_condition
+from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.committed import fetch_positions
+from twinlog.cluster.secrets import resolve
 from twinlog.cluster.signal import Signal
-from twinlog.cluster.source_partition import FetchSettings, SourcePartitionState
+from twinlog.cluster.source_partition import FetchSettings, Patience, SourcePartitionState
 from twinlog.cluster.source_reader import SourceReader
 from twinlog.model.figures import Figures
 from twinlog.model.findings import Finding, FindingKind
@@ -105,6 +107,32 @@ def test_the_source_lost_copied_records_in_an_unclean_election(
     (told,) = refused
     assert (told.kind, told.offset) == (FindingKind.TRUNCATED, 20)
     assert "the log was cut at 10, before offset 20" in told.message
+
+
+def test_a_partition_that_nobody_leads_is_named_and_the_others_are_read(three: KafkaCluster, topic: str) -> None:
+    create_topic(three.bootstrap_servers, topic, 3, {})
+    for partition in range(3):
+        fill(three.bootstrap_servers, topic, range(10), partition)
+    admin = AdminClient({"bootstrap.servers": three.bootstrap_servers})
+    leaders = {number: one.leader for number, one in admin.list_topics(topic).topics[topic].partitions.items()}
+    access = ClusterAccess("three", resolve({"bootstrap.servers": three.bootstrap_servers}, environ={}))
+    with left_whole(three), access.raw() as source:
+        topic_id = source.run(source.metadata([topic])).topics[topic].topic_id
+        assert topic_id is not None
+        three.kill_broker(leaders[0])
+        states = [
+            SourcePartitionState(PartitionPair(topic, topic_id, topic, topic_id, number), 0, 10, 1 << 20, -1)
+            for number in leaders
+        ]
+        settings = FetchSettings(patience=Patience(retries=3, backoff_s=0.05, backoff_max_s=0.1))
+        reader = SourceReader(source, states, settings, Signal(), Figures())
+        source.run(reader.run())
+
+    (refused,) = reader.refused
+    assert (refused.kind, refused.partition, refused.offset) == (FindingKind.REFUSED, TopicPartition(topic, 0), 0)
+    assert "gave no answer 4 times in a row" in refused.message
+    assert "consumer.retries" in refused.message
+    assert [state.at for state in states] == [0, 10, 10]
 
 
 def lose_records(three: KafkaCluster, flow: Twins, topic: str) -> tuple[MirrorResult, list[Finding]]:

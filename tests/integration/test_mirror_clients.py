@@ -84,6 +84,75 @@ def test_a_produce_request_stays_within_its_size_and_a_larger_batch_goes_alone(
     assert flow.read_target(topic) == flow.read_source(topic)
 
 
+def test_what_a_reader_and_a_writer_are_told_is_in_their_requests(
+    kafka_pair: KafkaClusters, tmp_path: Path, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {
+        "consumer.fetch.max.bytes": "40000",
+        "consumer.fetch.min.bytes": "7",
+        "consumer.fetch.max.wait.ms": "123",
+        "consumer.max.partition.fetch.bytes": "9000",
+        "producer.max.in.flight.requests.per.connection": "2",
+    }
+    nyc, lon = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+    flow = twins(nyc, lon, tmp_path, (topic,), lanes=1, overrides=told)
+    flow.create(topic, 2)
+    for partition in range(2):
+        fill(nyc, topic, ["x" * 500] * 200, partition, batch_num_messages=5)
+    fetched = _fetch_requests(monkeypatch, flow.flow.source, topic)
+    most_in_flight = _most_in_flight(monkeypatch, flow.twin(topic))
+
+    result = flow.mirror(tasks=1)
+
+    assert result.failures == []
+    assert {(asked.min_bytes, asked.max_wait_ms) for asked in fetched} == {(7, 123)}
+    assert max(asked.max_bytes for asked in fetched) == 40_000
+    assert {one.partition_max_bytes for asked in fetched for each in asked.topics for one in each.partitions} == {9_000}
+    assert set(most_in_flight.values()) == {2}
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def _fetch_requests(monkeypatch: pytest.MonkeyPatch, cluster: str, topic: str) -> list[Any]:
+    """Filled with what the readers of a run, who name topics by id, ask of the cluster."""
+    asked_for: list[Any] = []
+    request = RawClient.request
+
+    async def watched(client: RawClient, asked: Any, *where: Any, **more: Any) -> Any:
+        if (
+            isinstance(asked, FetchRequest)
+            and client.alias == cluster
+            and {one.topic for one in asked.topics} == {topic}
+        ):
+            asked_for.append(asked)
+        return await request(client, asked, *where, **more)
+
+    monkeypatch.setattr(RawClient, "request", watched)
+    return asked_for
+
+
+def _most_in_flight(monkeypatch: pytest.MonkeyPatch, topic: str) -> dict[TopicPartition, int]:
+    """Filled with how many batches of each partition were without an answer at once."""
+    most: dict[TopicPartition, int] = defaultdict(int)
+    now: dict[TopicPartition, int] = defaultdict(int)
+    produce = TransactionalWriter.produce
+
+    async def watched(
+        writer: TransactionalWriter, node_id: int | None, batches: Mapping[TopicPartition, Pieces]
+    ) -> dict[TopicPartition, int]:
+        ours = [partition for partition in batches if partition.topic == topic]
+        for partition in ours:
+            now[partition] += 1
+            most[partition] = max(most[partition], now[partition])
+        try:
+            return await produce(writer, node_id, batches)
+        finally:
+            for partition in ours:
+                now[partition] -= 1
+
+    monkeypatch.setattr(TransactionalWriter, "produce", watched)
+    return most
+
+
 def _fetched_bytes(monkeypatch: pytest.MonkeyPatch, cluster: str) -> dict[int, int]:
     """Filled with how many bytes of records each broker of the cluster answers with, by its id."""
     served: dict[int, int] = defaultdict(int)

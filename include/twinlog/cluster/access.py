@@ -13,6 +13,7 @@ from typing import Any
 from twinlog.cluster.client_config import ClientConfig, for_kafka_python, for_librdkafka
 from twinlog.cluster.exact_writer import ExactWriter
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import principal_of
 from twinlog.cluster.secrets import ConnectionLookup, ResolvedSettings, resolve
 from twinlog.cluster.security import Token, read_security
 from twinlog.cluster.tls import check_files, tls_context
@@ -44,7 +45,7 @@ class ClusterAccess:
 
     def raw(self, timeout_s: float = DEFAULT_TIMEOUT_S, beside: RawClient | None = None) -> RawClient:
         """A client for the raw protocol, connected; on the loop of the client `beside` it, if there is one."""
-        client = RawClient(self.alias, self._raw_config(), beside)
+        client = RawClient(self.alias, self._raw_config(), beside, principal_of(self.settings))
         try:
             return client.connect(timeout_s)
         except BaseException:

@@ -15,6 +15,7 @@ from twinlog.cluster.committed_records import read_committed_records
 from twinlog.cluster.kept_values import RETRIES, TRANSACTION_TIMEOUT_MS, append_records
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.transaction import TransactionalWriter
+from twinlog.errors import MirrorMakerFormatError
 from twinlog.model.checkpoints import Checkpoint, Written
 from twinlog.model.offsets import TopicPartition
 from twinlog.wire import mirror_maker
@@ -50,8 +51,11 @@ class CheckpointStore:
         await writer.open()
         return writer
 
-    async def read(self) -> dict[GroupPartition, Written]:
-        """The last of each group and partition; nothing where there is no topic yet."""
+    async def read(self, strange: list[str] | None = None) -> dict[GroupPartition, Written]:
+        """The last of each group and partition; nothing where there is no topic yet.
+
+        `strange` gets a sentence for each record that is no checkpoint: somebody else's, and in nobody's way.
+        """
         known = (await self.client.metadata([self.topic])).topics.get(self.topic)
         if known is None or not known.partitions:
             return {}
@@ -60,7 +64,12 @@ class CheckpointStore:
             if record.key is None or record.value is None:
                 continue
             where = f"cluster {self.client.alias}: {self.topic}-0@{record.offset}"
-            one = mirror_maker.Checkpoint.decode(record.key, record.value, where)
+            try:
+                one = mirror_maker.Checkpoint.decode(record.key, record.value, where)
+            except MirrorMakerFormatError as unreadable:
+                if strange is not None:
+                    strange.append(f"{unreadable}; it is passed over")
+                continue
             checkpoint = Checkpoint(one.upstream_offset, one.downstream_offset, one.metadata)
             ours = frozenset((one.downstream_offset,)) if one.ours is None else one.ours
             found[GroupPartition(one.group, one.target)] = Written(checkpoint, record.timestamp_ms, ours)

@@ -26,7 +26,6 @@ SHARED = {
     "client.id": Shared("client.id", "client_id", number=False),
     "client.dns.lookup": Shared("client.dns.lookup", "client_dns_lookup", number=False),
     "connections.max.idle.ms": Shared("connections.max.idle.ms", "connections_max_idle_ms"),
-    "metadata.max.age.ms": Shared("metadata.max.age.ms", "metadata_max_age_ms"),
     "reconnect.backoff.ms": Shared("reconnect.backoff.ms", "reconnect_backoff_ms"),
     "reconnect.backoff.max.ms": Shared("reconnect.backoff.max.ms", "reconnect_backoff_max_ms"),
     # librdkafka's own request.timeout.ms is how long a broker may wait for acks, another thing.

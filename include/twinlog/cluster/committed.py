@@ -11,7 +11,8 @@ from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType
 
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import ClusterError, ClusterUnreachableError, NotAuthorizedError
+from twinlog.cluster.refusals import not_allowed
+from twinlog.errors import ClusterError, ClusterUnreachableError
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position, parse
 
@@ -62,7 +63,7 @@ async def fetch_positions(
                     for name, each in results
                     if each.committed_offset >= 0
                 }
-            last = _waitable(code, client.alias, group)
+            last = _waitable(code, client, group)
         await client.pause(PAUSE_S)
     raise ClusterUnreachableError(
         f"cluster {client.alias}: the positions of {group} could not be read: {last}; is a transaction hanging there?"
@@ -78,12 +79,13 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> list[OffsetFetchRequest.O
     ]
 
 
-def _waitable(code: int, alias: str, group: str) -> Exception:
+def _waitable(code: int, client: RawClient, group: str) -> Exception:
     """The error behind `code`, if waiting can help; raises otherwise."""
     error = kafka_errors.for_code(code)
     if issubclass(error, _WAIT):
         waitable: Exception = error()
         return waitable
     if issubclass(error, kafka_errors.GroupAuthorizationFailedError):
-        raise NotAuthorizedError(f"cluster {alias}: not allowed to read group {group}; grant Describe and Read on it")
-    raise ClusterError(f"cluster {alias}: reading the positions of group {group}: {error.__name__}")
+        consequence = "the flow's positions can't be read"
+        raise not_allowed(client.alias, client.principal, "DESCRIBE", f"group {group}", consequence)
+    raise ClusterError(f"cluster {client.alias}: reading the positions of group {group}: {error.__name__}")

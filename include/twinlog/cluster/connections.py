@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import ssl
@@ -131,6 +132,20 @@ def _hand_over(frame: Frame, connection: KafkaConnection | None) -> None:
 class _TcpTransport(_FramedReading):
     # So that a fast broker does not starve the others on the event loop.
     _at_once_bytes = 8 * 1024 * 1024
+
+    def write(self, data: bytes) -> None:
+        """Send what the system takes right now; only the rest waits for the event loop to find the socket writable."""
+        if self._writing or not self._write or self._closed:
+            super().write(data)
+            return
+        unsent = memoryview(data)
+        # Full or broken: whoever writes the rest is told which.
+        with contextlib.suppress(OSError):
+            unsent = unsent[self._sock.send(unsent) :]
+        if unsent:
+            super().write(unsent)
+        else:
+            self.last_write = time.monotonic()
 
 
 class _TlsTransport(_FramedReading, KafkaSSLTransport):  # type: ignore[misc]

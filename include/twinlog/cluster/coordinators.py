@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 import kafka.errors as kafka_errors
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
+from twinlog.cluster.refusals import DENIED, demand
+
 if TYPE_CHECKING:
     from twinlog.cluster.raw import RawClient
+
+RESOURCES = {CoordinatorType.TRANSACTION: "transactional id", CoordinatorType.GROUP: "group"}
+"""As ACLs call what a coordinator keeps."""
 
 _RETRY_S = 0.1
 _ATTEMPTS = 100
@@ -29,7 +34,8 @@ async def find_coordinators(client: RawClient, kind: CoordinatorType, keys: Sequ
     """The coordinator's node id for every key, in one request where the cluster knows how (Kafka 3.0 and later)."""
     located = await locate_coordinators(client, kind, keys)
     if located.denied:
-        raise client.failures.not_authorized(", ".join(sorted(located.denied)))
+        resources = {f"{RESOURCES[kind]} {key}": DENIED for key in sorted(located.denied)}
+        demand(client.alias, client.principal, "DESCRIBE", resources, "nothing of it can be read or written")
     return located.nodes
 
 

@@ -7,6 +7,7 @@ finds itself fenced says so and does not raise: a scheduler would try it again a
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -35,6 +36,8 @@ from twinlog.model.flow_state import Holder
 from twinlog.model.lanes import journal_topic, position_group, state_topic, transactional_id
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.plan import PlannedRange
+
+_LOG = logging.getLogger(__name__)
 
 LEAST_READ_AHEAD_BYTES = 4 * 1024 * 1024
 
@@ -174,11 +177,21 @@ class Copier:
                 if isinstance(failure, FencedError) and not failure.retriable:
                     return _report(work, Outcome.FENCED, str(failure))
                 failures = 1 if work.figures.transactions > committed_before else failures + 1
-                if not failure.retriable or failures > self._settings.retries:
+                if not failure.retriable or failures > self._settings.retries or time.monotonic() >= self._deadline:
+                    await self._roll_back(work.writer, failure)
                     return _report(work, Outcome.FAILED, str(failure))
                 work.figures.retries += 1
                 backoff_s = self._settings.retry_backoff_s * 2 ** (failures - 1)
                 await self._target.pause(min(backoff_s, self._settings.retry_backoff_max_s))
+
+    async def _roll_back(self, writer: TransactionalWriter, failure: TwinlogError) -> None:
+        """End what is open, which readers of the twins wait for; a target that does not answer ends it by itself."""
+        if isinstance(failure, ClusterUnreachableError):
+            return
+        try:
+            await writer.abort()
+        except TwinlogError as refused:
+            _LOG.debug("%s was not rolled back: %s", writer.transactional_id, refused)
 
     async def _attempt(self, work: _LaneWork, fetch: FetchSettings, max_batch_bytes: Mapping[str, int]) -> LaneReport:
         if work.writer.producer_id == NO_PRODUCER:
@@ -217,7 +230,7 @@ class Copier:
             await reading
             self._watch.let_sleep(arrived)
             work.suspect(targets)
-        work.findings.extend([*reader.refused, *reader.leaderless()])
+        work.findings.extend(reader.refused)
         await self._look_for_others(work, metadata)
         if self._watch.stop is not None and not lane.finished:
             return _report(work, Outcome.STOPPED, self._watch.stop)

@@ -45,7 +45,7 @@ def is_gone(error_code: int) -> bool:
     return issubclass(kafka_errors.for_code(error_code), _GONE)
 
 
-def reading_refused(state: SourcePartitionState, answer: Any) -> tuple[FindingKind, str]:
+def reading_refused(state: SourcePartitionState, answer: Any, principal: str) -> tuple[FindingKind, str]:
     """Why a partition can't be read any further: the kind of it, and a sentence for people."""
     error = kafka_errors.for_code(answer.error_code)
     if issubclass(error, kafka_errors.OffsetOutOfRangeError):
@@ -63,6 +63,6 @@ def reading_refused(state: SourcePartitionState, answer: Any) -> tuple[FindingKi
     if issubclass(error, kafka_errors.TopicAuthorizationFailedError):
         return (
             FindingKind.NOT_ALLOWED,
-            f"not allowed to read; grant the flow's principal Read on topic {state.pair.source_topic}",
+            f"{principal} is not allowed READ on topic {state.pair.source_topic}, so nothing of it is copied",
         )
     return FindingKind.REFUSED, f"reading at offset {state.at}: {error.__name__}"

@@ -1,4 +1,5 @@
-"""A Fetch request for committed records, outside any session: one answer, nothing kept on the broker."""
+"""A Fetch request, for committed records unless said otherwise, outside any session: one answer, nothing kept on the
+broker."""
 
 from __future__ import annotations
 
@@ -41,8 +42,9 @@ def fetch_request(
     min_bytes: int = 1,
     version: int = BY_NAME_VERSION,
     rack: str = "",
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> FetchRequest:
-    """Committed records of these partitions; the broker fills its answer in their order."""
+    """Records of these partitions; the broker fills its answer in their order."""
     topic = FetchRequest.FetchTopic
     topics = []
     for name, members in groupby(wanted, key=lambda one: one.partition.topic):
@@ -71,7 +73,7 @@ def fetch_request(
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,
-        isolation_level=int(IsolationLevel.READ_COMMITTED),
+        isolation_level=int(isolation),
         session_id=0,
         session_epoch=-1,
         topics=topics,

@@ -32,9 +32,19 @@ T = TypeVar("T")
 class RawClient:
     """Requests to the brokers of one cluster; `config` is that of kafka-python's connection manager."""
 
-    def __init__(self, alias: str, config: Mapping[str, Any], beside: RawClient | None = None) -> None:
-        """A client `beside` another shares that one's loop, so that one coroutine can talk to both clusters."""
+    def __init__(
+        self,
+        alias: str,
+        config: Mapping[str, Any],
+        beside: RawClient | None = None,
+        principal: str = "the principal of this client",
+    ) -> None:
+        """A client `beside` another shares that one's loop, so that one coroutine can talk to both clusters.
+
+        `principal` is who the cluster takes us for, as far as our own settings tell.
+        """
         self.alias = alias
+        self.principal = principal
         self.failures = Failures(alias, str(config["bootstrap_servers"]))
         self._request_timeout_s = float(config.get("request_timeout_ms", 30_000)) / 1000
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from kafka.protocol.consumer import IsolationLevel
+
 from twinlog.cluster.fetch_request import Wanted, fetch_request
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
@@ -48,6 +50,8 @@ async def _ask(client: RawClient, leader: int, offsets: dict[TopicPartition, int
             [Wanted(partition, offsets[partition], PARTITION_BYTES) for partition in missing],
             max_bytes=ANSWER_BYTES,
             max_wait_ms=MAX_WAIT_MS,
+            # What a transaction holds back has been written all the same.
+            isolation=IsolationLevel.READ_UNCOMMITTED,
         )
         response = await client.request(request, leader)
         before = len(found)

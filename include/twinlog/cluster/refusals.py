@@ -80,6 +80,11 @@ def demand(alias: str, principal: str, operation: str, refused: Mapping[str, Ref
     raise NotAuthorizedError(message) if any(one.not_allowed for one in refused.values()) else ClusterError(message)
 
 
+def not_allowed(alias: str, principal: str, operation: str, resource: str, consequence: str) -> NotAuthorizedError:
+    """The error of one missing permission, on a resource such as `group billing`."""
+    return NotAuthorizedError(*sentences(alias, principal, operation, {resource: DENIED}, consequence))
+
+
 def named(resources: Sequence[str]) -> str:
     """The first few by name, and how many more there are."""
     shown = ", ".join(resources[:_NAMED_AT_MOST])

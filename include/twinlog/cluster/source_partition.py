@@ -15,6 +15,21 @@ from twinlog.wire.outgoing import NO_GAPS, Gaps, OutgoingBatch
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to go on asking what gives no answer: the waits grow up to a longest one, and end after so many."""
+
+    retries: int = 30
+    backoff_s: float = 0.1
+    backoff_max_s: float = 1.0
+
+    def pause_s(self, failures: int) -> float:
+        """The wait after so many failures in a row."""
+        # Bounded before it is doubled: a number with a thousand digits is no time to wait.
+        doublings = min(max(failures - 1, 0), 30)
+        return min(self.backoff_s * (1 << doublings), self.backoff_max_s)
+
+
+@dataclass(frozen=True, slots=True)
 class FetchSettings:
     """The consumer settings that a reader honours, under Kafka's own names."""
 
@@ -25,6 +40,7 @@ class FetchSettings:
     rack: str = ""
     read_ahead_bytes: int = 64 * 1024 * 1024
     """For all lanes of a task together."""
+    patience: Patience = Patience()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,8 @@ class SourcePartitionState:
     parcels: deque[Parcel] = field(default_factory=deque)
     waiting_bytes: int = 0
     damaged: int = 0
+    failures: int = 0
+    """In a row: how often no broker led it, or the one that did gave no answer."""
     refused: bool = False
     returned: deque[Span] = field(default_factory=deque)
     """What came from the target in the first place, in order; never fetched."""
@@ -72,8 +90,14 @@ class SourcePartitionState:
         """Where fetching pauses: at the range's end, or before what is not sent back."""
         return min(self.returned[0].start, self.end) if self.returned else self.end
 
+    def lose_broker(self) -> None:
+        """Nobody is to be asked until it is known again who leads."""
+        self.broker = None
+        self.failures += 1
+
     def read_to(self, at: int, epoch: int) -> None:
         """Everything before `at` is among the parcels; the batch that ends there was written in `epoch`."""
+        self.failures = 0
         self.at, self.last_epoch = at, epoch
         self._pass_over_returned()
 

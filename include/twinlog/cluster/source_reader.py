@@ -4,7 +4,8 @@ What always holds:
 - a partition's parcels come in the order of its offsets, and together with their gaps account for every one of them;
 - no more than `read_ahead_bytes` wait to be taken (one answer may exceed it: a batch always comes whole), and one half
   is fetched while the other is taken;
-- a partition that can't be read any further is named in `refused`; the others go on;
+- a partition that can't be read any further, or that nobody has led for too long, is named in `refused`; the others go
+  on;
 - every Fetch names the leader epoch of the batch before it, so a log that was cut meanwhile is noticed by the broker.
 
 One coroutine a source broker keeps one Fetch in flight there; a partition whose leader moves changes hands while the
@@ -35,7 +36,6 @@ from twinlog.wire.source import SourcePartition
 
 MOST_VERSION = 16
 
-RETRY_PAUSE_S = 0.1
 TIMES_DAMAGED = 3
 """Damage on the way is gone when the bytes are fetched again; after so many times it is in the log itself."""
 
@@ -73,8 +73,8 @@ class SourceReader:
                 for node_id in {state.broker for state in self._unread()} - self._serving.keys():
                     if node_id is not None:
                         self._serving[node_id] = self._client.spawn(self._serve(node_id))
-                if any(state.broker is None for state in self._unread()):
-                    await self._client.pause(RETRY_PAUSE_S)
+                if homeless := [state for state in self._unread() if state.broker is None]:
+                    await self._pause(homeless)
                 elif self._unread():
                     await self._moved.wait()
         except Exception as failure:  # noqa: BLE001 - kept, and raised by the lane itself
@@ -91,20 +91,6 @@ class SourceReader:
         self._closed = True
         self._room.notify()
         self._moved.notify()
-
-    def leaderless(self) -> list[Finding]:
-        """A finding for each partition that could not be read any further because nobody leads it."""
-        return [
-            Finding(
-                FindingKind.REFUSED,
-                state.pair.source,
-                state.at,
-                f"cluster {self._client.alias}: {state.pair.source} has no leader, or is gone, so nothing from offset "
-                f"{state.at} on was copied; bring its brokers back, or take the topic out of the flow",
-            )
-            for state in self._unread()
-            if state.broker is None
-        ]
 
     def take(self, partition: TopicPartition) -> Parcel | None:
         """The partition's next parcel, if one has arrived."""
@@ -135,10 +121,20 @@ class SourceReader:
                     f"cluster {self._client.alias}: {state.pair.source_topic} was deleted and created again while "
                     "it was being copied; the next run goes on with the new one",
                 )
-            elif partition is not None:
+            elif state.failures > self._settings.patience.retries:
+                self._refuse(
+                    state,
+                    FindingKind.REFUSED,
+                    f"cluster {self._client.alias}: {state.pair.source} gave no answer {state.failures} times in a "
+                    f"row: it has no leader, or the leader can't be reached, so nothing from offset {state.at} on was "
+                    "copied; bring its brokers back, or raise consumer.retries or consumer.retry.backoff.max.ms",
+                )
+            elif partition is not None and partition.leader is not None:
                 state.broker = partition.leader
                 state.leader_epoch = NO_LEADER_EPOCH if partition.leader_epoch is None else partition.leader_epoch
                 state.at_follower = False
+            else:
+                state.failures += 1
 
     async def _serve(self, node_id: int) -> None:
         """Fetch from one broker until it has none of the unread partitions any more."""
@@ -165,21 +161,26 @@ class SourceReader:
             check_fetched(self._client.alias, response)
         except ClusterUnreachableError:
             # The broker may be restarting: ask the others who leads now. The lane that waits for us has a deadline.
-            for state in self._unread():
-                if state.broker == node_id:
-                    state.broker = None
-            await self._client.pause(RETRY_PAUSE_S)
+            lost = [state for state in self._unread() if state.broker == node_id]
+            for state in lost:
+                state.lose_broker()
+            await self._pause(lost)
             return
         if self._closed:
             return
         self._figures.fetches += 1
         self._figures.quota_s += response.throttle_time_ms / 1000
         self._accept(response)
-        if any(state.broker is None for state in wanted):
+        if lost := [state for state in wanted if state.broker is None]:
             # The cluster needs a moment to agree on who leads, and would be asked without end meanwhile.
-            await self._client.pause(RETRY_PAUSE_S)
+            await self._pause(lost)
         if any(state.broker != node_id for state in wanted):
             self._moved.notify()
+
+    async def _pause(self, lost: list[SourcePartitionState]) -> None:
+        """As long as the least tried of them asks for: others may have found their leader again."""
+        fewest = min((state.failures for state in lost), default=0)
+        await self._client.pause(self._settings.patience.pause_s(fewest))
 
     def _fail(self, failure: Exception) -> None:
         self.failure = self.failure or failure
@@ -251,9 +252,9 @@ class SourceReader:
     def _refuse_or_retry(self, state: SourcePartitionState, answer: Any) -> None:
         # A replica that lags behind its leader may not have the offset yet; the leader knows better.
         if state.at_follower or is_passing(answer.error_code):
-            state.broker = None
+            state.lose_broker()
             return
-        kind, why = reading_refused(state, answer)
+        kind, why = reading_refused(state, answer, self._client.principal)
         self._refuse(state, kind, f"cluster {self._client.alias}: {state.pair.source}: {why}")
 
     def _refuse(self, state: SourcePartitionState, kind: FindingKind, message: str) -> None:

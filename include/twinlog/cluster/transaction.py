@@ -3,7 +3,8 @@
 What always holds:
 - opening fences every earlier writer of the id and rolls back what it had open;
 - opening *again* names the producer id and epoch that we had, so a writer that was fenced meanwhile is told so and
-  can't fence its successor;
+  can't fence its successor; unless an opening of our own had no answer, which may have fenced who we were: then we are
+  nobody again, and whoever opens the next time makes sure first that nobody came after us;
 - after any error the transaction is rolled back or left to the next opener: nothing half-written becomes visible.
 
 The request versions are those from before KIP-890, as one set: partitions are added by an explicit request, and
@@ -27,10 +28,17 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
+from twinlog.cluster.coordinators import RESOURCES
 from twinlog.cluster.produce_request import Pieces, ProduceBatches
 from twinlog.cluster.raw import RawClient
-from twinlog.cluster.transaction_errors import RESOURCES, Refusals
-from twinlog.errors import ClusterUnreachableError, NotAuthorizedError, TransactionAbortedError
+from twinlog.cluster.transaction_errors import Refusals
+from twinlog.errors import (
+    ClusterUnreachableError,
+    FencedError,
+    FencedOrTimedOutError,
+    NotAuthorizedError,
+    TransactionAbortedError,
+)
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position
 from twinlog.wire.outgoing import OutgoingBatch
@@ -61,7 +69,7 @@ class TransactionalWriter:
 
     def __init__(self, client: RawClient, transactional_id: str, *, timeout_ms: int, retries: int) -> None:
         self._client = client
-        self._refusals = Refusals(client.alias, transactional_id)
+        self._refusals = Refusals(client.alias, client.principal, transactional_id)
         self._timeout_ms = timeout_ms
         self._retries = retries
         self._sequences: dict[TopicPartition, int] = {}
@@ -72,24 +80,35 @@ class TransactionalWriter:
         self.producer_epoch = NO_PRODUCER
         self.quota_s = 0.0
         """That brokers asked us to wait because a quota is used up."""
+        self._opening_unanswered = False
 
     async def open(self) -> None:
         """Become the id's writer. The first call fences whoever was; a later one only if nobody came after us."""
         # A coordinator that was never asked for has no transaction log yet: FindCoordinator creates it.
-        response = await self._ask_coordinator(
-            CoordinatorType.TRANSACTION,
-            self.transactional_id,
-            lambda: InitProducerIdRequest(
-                transactional_id=self.transactional_id,
-                transaction_timeout_ms=self._timeout_ms,
-                producer_id=self.producer_id,
-                producer_epoch=self.producer_epoch,
-                version=INIT_PRODUCER_ID_VERSION,
-            ),
-            lambda answer: [(answer.error_code, None)],
-        )
-        self.producer_id = response.producer_id
-        self.producer_epoch = response.producer_epoch
+        try:
+            response = await self._ask_coordinator(
+                CoordinatorType.TRANSACTION,
+                self.transactional_id,
+                lambda: InitProducerIdRequest(
+                    transactional_id=self.transactional_id,
+                    transaction_timeout_ms=self._timeout_ms,
+                    producer_id=self.producer_id,
+                    producer_epoch=self.producer_epoch,
+                    version=INIT_PRODUCER_ID_VERSION,
+                ),
+                lambda answer: [(answer.error_code, None)],
+            )
+        except FencedError as fenced:
+            if not self._opening_unanswered:
+                raise
+            self._become(NO_PRODUCER, NO_PRODUCER)
+            raise FencedOrTimedOutError(f"{fenced}, or it was an earlier try of ours that had no answer") from fenced
+        self._become(response.producer_id, response.producer_epoch)
+
+    def _become(self, producer_id: int, producer_epoch: int) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self._opening_unanswered = False
         self._sequences.clear()
         self._forget_transaction()
 
@@ -170,6 +189,7 @@ class TransactionalWriter:
                     version=ADD_OFFSETS_VERSION,
                 ),
                 lambda answer: [(answer.error_code, None)],
+                committing=group,
             )
             self._offsets_added = True
         await self._ask_coordinator(
@@ -181,6 +201,7 @@ class TransactionalWriter:
                 for topic in answer.topics
                 for result in topic.partitions
             ],
+            committing=group,
         )
 
     async def commit(self) -> None:
@@ -248,8 +269,12 @@ class TransactionalWriter:
         key: str,
         make_request: Callable[[], Any],
         outcomes: Callable[[Any], list[tuple[int, TopicPartition | None]]],
+        committing: str | None = None,
     ) -> Any:
-        """Send to the coordinator, wherever it is now, until it answers something that time will not change."""
+        """Send to the coordinator, wherever it is now, until it answers something that time will not change.
+
+        `committing` is the group whose offsets the request is about, if it is about a group's.
+        """
         moved = False
         failures = 0
         patience_ends = time.monotonic() + self._timeout_ms / 1000
@@ -262,13 +287,14 @@ class TransactionalWriter:
                 last: Exception = lost
                 moved = True
                 failures += 1
+                self._opening_unanswered |= isinstance(request, InitProducerIdRequest)
             except NotAuthorizedError as refused:
-                raise self._refusals.not_allowed(RESOURCES[kind], key, request.name) from refused
+                raise self._refusals.not_allowed(RESOURCES[kind], request.name, group=committing) from refused
             else:
                 problem, partition = next((each for each in outcomes(response) if each[0]), (0, None))
                 error = kafka_errors.for_code(problem)
                 if not issubclass(error, _COORDINATOR_MOVED + _NOT_YET):
-                    self._refusals.check(problem, request.name, partition)
+                    self._refusals.check(problem, request.name, partition, committing)
                     return response
                 last = error()
                 moved = issubclass(error, _COORDINATOR_MOVED)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka import errors as kafka_errors
-from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import InitProducerIdRequest
 
+from twinlog.cluster.refusals import not_allowed
 from twinlog.errors import (
     ClusterError,
     FencedError,
@@ -25,19 +25,19 @@ from twinlog.errors import (
 from twinlog.model.findings import FindingKind
 from twinlog.model.offsets import TopicPartition
 
-RESOURCES = {CoordinatorType.TRANSACTION: "transactional id", CoordinatorType.GROUP: "group"}
-_NEEDED = {"transactional id": "Describe and Write", "group": "Read", "topic": "Read and Write"}
+_NEEDED = {"transactional id": "DESCRIBE and WRITE", "group": "READ", "topic": "WRITE", "cluster": "IDEMPOTENT_WRITE"}
 
 _FENCED = (
     kafka_errors.ProducerFencedError,
     kafka_errors.InvalidProducerEpochError,
     kafka_errors.InvalidProducerIdMappingError,
 )
-_NOT_ALLOWED = (
-    kafka_errors.TopicAuthorizationFailedError,
-    kafka_errors.GroupAuthorizationFailedError,
-    kafka_errors.ClusterAuthorizationFailedError,
-)
+_NOT_ALLOWED = {
+    kafka_errors.TopicAuthorizationFailedError: "topic",
+    kafka_errors.GroupAuthorizationFailedError: "group",
+    kafka_errors.TransactionalIdAuthorizationFailedError: "transactional id",
+    kafka_errors.ClusterAuthorizationFailedError: "cluster",
+}
 _TOO_LARGE = (kafka_errors.MessageSizeTooLargeError, kafka_errors.RecordListTooLargeError)
 _WRONG_RECORDS = (
     kafka_errors.InvalidTimestampError,
@@ -52,6 +52,7 @@ class Refusals:
     """Raises what the answers to one transactional id's requests mean."""
 
     cluster: str
+    principal: str
     transactional_id: str
 
     def check_written(self, partition: TopicPartition, result: Any) -> None:
@@ -68,7 +69,7 @@ class Refusals:
             raise PartitionRefusedError(partition, FindingKind.REFUSED, f"{what}; {advice}")
         self.check(result.error_code, "Produce", partition)
 
-    def check(self, error_code: int, doing: str, partition: TopicPartition | None) -> None:
+    def check(self, error_code: int, doing: str, partition: TopicPartition | None, group: str | None = None) -> None:
         """Raise what a broker's error code means for the transaction; nothing on 0."""
         if not error_code:
             return
@@ -84,13 +85,11 @@ class Refusals:
                 "transaction.timeout.ms: raise it among the producer's settings, or lower the flow's "
                 "transaction.seconds"
             )
-        if issubclass(error, kafka_errors.TopicAuthorizationFailedError) and partition is not None:
-            refused = self.not_allowed("topic", partition.topic, doing)
+        if error in _NOT_ALLOWED:
+            refused = self.not_allowed(_NOT_ALLOWED[error], doing, partition, group)
+            if partition is None or _NOT_ALLOWED[error] != "topic":
+                raise refused
             raise PartitionRefusedError(partition, FindingKind.NOT_ALLOWED, str(refused))
-        if issubclass(error, kafka_errors.TransactionalIdAuthorizationFailedError):
-            raise self.not_allowed("transactional id", self.transactional_id, doing)
-        if issubclass(error, _NOT_ALLOWED):
-            raise NotAuthorizedError(f"{what}: {error.__name__}; grant the flow's principal what {doing} needs")
         if issubclass(error, kafka_errors.InvalidTransactionTimeoutError):
             raise ClusterError(
                 f"{what}: {error.__name__}; raise the broker's transaction.max.timeout.ms or lower the producer's "
@@ -98,8 +97,15 @@ class Refusals:
             )
         raise TransactionAbortedError(f"{what}: {error.__name__}")
 
-    def not_allowed(self, resource: str, name: str, doing: str) -> NotAuthorizedError:
-        return NotAuthorizedError(
-            f"cluster {self.cluster}: not allowed to write in transactions: {doing} was refused; grant the "
-            f"flow's principal {_NEEDED[resource]} on {resource} {name}"
+    def not_allowed(
+        self, resource: str, doing: str, partition: TopicPartition | None = None, group: str | None = None
+    ) -> NotAuthorizedError:
+        """The missing permission on a kind of resource that these transactions use."""
+        name = {"transactional id": self.transactional_id, "group": group, "topic": partition and partition.topic}
+        return not_allowed(
+            self.cluster,
+            self.principal,
+            _NEEDED[resource],
+            f"{resource} {name.get(resource) or 'kafka-cluster'}",
+            f"it can't write there in transactions ({doing} was refused)",
         )

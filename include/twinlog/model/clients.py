@@ -27,6 +27,7 @@ class ClientProperty:
 
 _CONSUMER = ("consumer",)
 _PRODUCER = ("producer",)
+_COPYING = ("consumer", "producer")
 
 _TABLE = (
     ClientProperty("client.id", "The name that brokers log and count quotas by.", lan="twinlog", wan="twinlog"),
@@ -73,14 +74,16 @@ _TABLE = (
     ),
     ClientProperty("connections.max.idle.ms", "When an idle connection is closed.", lan="540000", wan="540000"),
     ClientProperty(
-        "metadata.max.age.ms",
-        "When what is known of topics and leaders is asked for again.",
-        lan="300000",
-        wan="300000",
+        "retries",
+        "How often in a row a request that can be retried is, or a leader is looked for.",
+        roles=_COPYING,
+        lan="30",
+        wan="50",
     ),
-    ClientProperty("retries", "How often a request that can be retried is.", lan="10", wan="50"),
-    ClientProperty("retry.backoff.ms", "The wait before the first retry.", lan="100", wan="500"),
-    ClientProperty("retry.backoff.max.ms", "The longest wait between retries.", lan="1000", wan="10000"),
+    ClientProperty("retry.backoff.ms", "The wait before the first retry.", roles=_COPYING, lan="100", wan="500"),
+    ClientProperty(
+        "retry.backoff.max.ms", "The longest wait between retries.", roles=_COPYING, lan="1000", wan="10000"
+    ),
     ClientProperty("reconnect.backoff.ms", "The wait before connecting again.", lan="50", wan="250"),
     ClientProperty("reconnect.backoff.max.ms", "The longest wait between connecting again.", lan="1000", wan="10000"),
     # A fixed size switches off the kernel's own tuning, which does better than any small one.
@@ -151,6 +154,7 @@ REFUSED = {
     **dict.fromkeys(("default.api.timeout.ms", "delivery.timeout.ms", "max.block.ms"), _OWN_TIMEOUT),
     **dict.fromkeys(("interceptor.classes", "metric.reporters", "partitioner.class"), _JAVA),
     **dict.fromkeys(("key.serializer", "key.deserializer", "value.serializer", "value.deserializer"), _JAVA),
+    "metadata.max.age.ms": "who leads is asked for whenever it is needed",
     "sasl.kerberos.service.name": "Kerberos is not supported",
 }
 """Properties of Kafka's own clients that people bring along and that mean nothing here, with the reason."""

@@ -1,7 +1,7 @@
 """Lanes: a fixed share of a flow's target partitions each, with one writer.
 
-Neighbouring partitions of a topic share a lane, two by two, since a Produce request may carry one batch a partition:
-alone in its lane, a partition would pay for a request a batch. Consecutive pairs go to consecutive lanes, beginning
+Neighbouring partitions of a topic share a lane, four by four, since a Produce request may carry one batch a partition:
+alone in its lane, a partition would pay for a request a batch. Consecutive fours go to consecutive lanes, beginning
 at a lane that depends on the topic's name, so a topic's load is spread and many one-partition topics do not all meet
 in lane 0. The answer never changes while the number of lanes stays; it changes only after every old lane has been
 fenced.
@@ -13,7 +13,7 @@ import zlib
 
 from twinlog.model.offsets import TopicPartition
 
-NEIGHBOURS = 2
+NEIGHBOURS = 4
 """Partitions of a topic that share a lane before the next one is used."""
 
 

@@ -15,9 +15,10 @@ thousands: the answers of a few batched requests are laid side by side and never
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID
 
 from twinlog.model.budget import NO_LIMIT, Budget, grant
 from twinlog.model.offsets import PartitionPair, Range, Span
@@ -172,8 +173,9 @@ def plan(
     starts: list[int] = []
     expired: list[int] = []
     ready: list[int] = []
+    added = _added(partitions)
     for row, pair in enumerate(partitions.pairs):
-        start, lost, finding = _start(partitions, row, pair, rules)
+        start, lost, finding = _start(partitions, row, pair, added, rules)
         if finding is not None:
             findings.append(finding)
             if finding.decision is Decision.STOP:
@@ -204,11 +206,15 @@ def plan(
     return Plan(_spread(ranges, tasks), tuple(findings), sum(ready) - sum(granted))
 
 
-def _start(partitions: Partitions, row: int, pair: PartitionPair, rules: Rules) -> tuple[int, int, Finding | None]:
+def _start(
+    partitions: Partitions, row: int, pair: PartitionPair, added: Mapping[UUID, int], rules: Rules
+) -> tuple[int, int, Finding | None]:
     """Where a partition goes on, how many offsets before that expired, and what is to be said about it."""
     position, log_start, end = partitions.positions[row], partitions.log_starts[row], partitions.last_stable[row]
     if position is None:
-        return (end if rules.start_at is StartAt.LATEST else log_start), 0, None
+        # What a partition holds that was added to a mirrored topic is new, whatever `start_at` says.
+        is_new = pair.partition >= added.get(pair.target_topic_id, pair.partition + 1)
+        return (end if rules.start_at is StartAt.LATEST and not is_new else log_start), 0, None
     offset = position.offset
     # A topic made anew is copied from its beginning whatever `start_at` says: all of it is new.
     if not _has_position(position, pair):
@@ -226,6 +232,22 @@ def _start(partitions: Partitions, row: int, pair: PartitionPair, rules: Rules) 
         finding = Finding(FindingKind.EXPIRED, pair, offset, log_start, rules.on_expired)
         return log_start, log_start - offset, finding
     return offset, 0, None
+
+
+def _added(partitions: Partitions) -> dict[UUID, int]:
+    """Of each target topic that is mirrored already, the number from which on its partitions are later ones.
+
+    Partitions are added at the end, so before the first of them every one has a position.
+    """
+    highest: dict[UUID, int] = {}
+    without: dict[UUID, int] = {}
+    for pair, position in zip(partitions.pairs, partitions.positions, strict=True):
+        topic = pair.target_topic_id
+        if position is None:
+            without[topic] = min(without.get(topic, pair.partition), pair.partition)
+        else:
+            highest[topic] = max(highest.get(topic, -1), pair.partition)
+    return {topic: number + 1 for topic, number in highest.items() if number < without.get(topic, number + 1)}
 
 
 def _has_position(position: Position | None, pair: PartitionPair) -> bool:

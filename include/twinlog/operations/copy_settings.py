@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from twinlog.cluster.copier import CopySettings
 from twinlog.cluster.lane import MOST_IN_FLIGHT
-from twinlog.cluster.source_partition import FetchSettings
+from twinlog.cluster.source_partition import FetchSettings, Patience
 from twinlog.errors import ConfigurationError
 from twinlog.model.flow_state import Holder
 from twinlog.model.topology import Flow
@@ -54,5 +54,10 @@ def copy_settings(
             max_wait_ms=int(reading["fetch.max.wait.ms"]),
             partition_max_bytes=int(reading["max.partition.fetch.bytes"]),
             rack=reading.get("client.rack", ""),
+            patience=Patience(
+                int(reading["retries"]),
+                int(reading["retry.backoff.ms"]) / 1000,
+                int(reading["retry.backoff.max.ms"]) / 1000,
+            ),
         ),
     )

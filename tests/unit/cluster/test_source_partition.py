@@ -1,4 +1,4 @@
-"""What the other direction mirrored in is passed over: counted, and never fetched."""
+"""How far a partition has been read: what the other direction mirrored in is passed over, and failures are counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from twinlog.cluster.source_partition import Parcel, SourcePartitionState
+from twinlog.cluster.source_partition import Parcel, Patience, SourcePartitionState
 from twinlog.model.offsets import PartitionPair, Span
 from twinlog.model.positions import NO_LEADER_EPOCH
 from twinlog.wire.outgoing import Gaps
@@ -54,3 +54,21 @@ def test_where_a_range_begins_or_ends_in_a_span(
 def test_neighbouring_spans_are_passed_over_together() -> None:
     reading = state(5, 50, (5, 10), (10, 20))
     assert (reading.at, [parcel.end for parcel in reading.parcels]) == (20, [10, 20])
+
+
+def test_waits_grow_up_to_the_longest() -> None:
+    patience = Patience(retries=5, backoff_s=0.1, backoff_max_s=1.0)
+
+    assert [patience.pause_s(failures) for failures in (0, 1, 2, 4, 5, 10_000)] == [0.1, 0.1, 0.2, 0.8, 1.0, 1.0]
+
+
+def test_failures_are_counted_until_something_is_read() -> None:
+    reading = state(0, 10)
+    reading.broker = 1
+    reading.lose_broker()
+    reading.lose_broker()
+    assert (reading.broker, reading.failures) == (None, 2)
+
+    reading.read_to(5, 0)
+
+    assert reading.failures == 0

@@ -7,7 +7,7 @@ from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
 from twinlog.cluster.transaction_errors import Refusals
 from twinlog.errors import FencedError
 
-REFUSALS = Refusals("lon", "twinlog.nyc->lon.3")
+REFUSALS = Refusals("lon", "User:mirror", "twinlog.nyc->lon.3")
 MOVED_ON = [
     kafka_errors.ProducerFencedError,
     kafka_errors.InvalidProducerEpochError,

@@ -72,6 +72,17 @@ def test_ranges_go_from_the_position_to_the_last_stable_offset() -> None:
     assert (planned.findings, planned.left_records) == ((), 0)
 
 
+def test_a_partition_that_was_added_to_a_mirrored_topic_is_copied_from_its_beginning() -> None:
+    latest = Rules(start_at=StartAt.LATEST)
+
+    added = plan(estate([5, 5, 7], [position(5), position(5), None]), lane, 2, rules=latest)
+    unfinished = plan(estate([5, 5, 7], [None, position(5), None]), lane, 2, rules=latest)
+
+    assert ranges(added) == {2: (0, 7)}
+    # Not every earlier one has begun: it is the first run that has not come to its end.
+    assert ranges(unfinished) == {0: (5, 5), 2: (7, 7)}
+
+
 @pytest.mark.parametrize(("start_at", "expected"), [(StartAt.EARLIEST, {0: (3, 10)}), (StartAt.LATEST, {0: (10, 10)})])
 def test_a_new_partition_begins_where_the_flow_says(start_at: StartAt, expected: object) -> None:
     assert ranges(plan(estate([10], starts=[3]), lane, 1, rules=Rules(start_at=start_at))) == expected
