@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import yaml
 
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, producer, twins
-from support.syncing import Hand, opposite, rows, sync
+from support.syncing import Hand, both_ways, opposite, rows, sync
 from support.waiting import await_condition
 from twinlog.cluster.access import flow_access
 from twinlog.cluster.topic_admin import delete_topics
@@ -261,6 +262,47 @@ def test_settings_do_not_come_back_from_where_they_went(flow: Twins, topic: str,
     assert rows(sync(back)) == []
     assert rows(sync(there)) == [("reset setting", topic, "retention.ms", "1000000", None)]
     assert lon.overrides(topic) == OWN
+
+
+def test_settings_of_a_topic_that_was_on_both_sides_before_are_told_and_nobody_s_are_undone(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    there, back = both_ways(flow.with_settings(naming="identity"))
+    nyc.create(topic, 1, retention_ms="1000000")
+    lon.create(topic, 1, retention_ms="2000000")
+
+    found = [sync(one) for one in (there, back, there)]
+    leading = dataclasses.replace(back.flow, sync_topic_configs_enabled=False)
+    led = {there.flow.name: there.flow, leading.name: leading}
+    followed = sync(dataclasses.replace(there, topology=dataclasses.replace(there.topology, flows=led)))
+
+    for result in found:
+        # What mirroring itself needs is set on both sides; what people set is not.
+        assert {row[2] for row in rows(result)} <= OWN.keys()
+        (report,) = result.plan.reports
+        assert report.kind is ReportKind.TWO_LEADERS
+        assert "they differ in retention.ms; set them alike by hand" in report.message
+        assert result.exit_code == 1
+    assert rows(found[-1]) == []
+    assert ("set setting", topic, "retention.ms", "2000000", "1000000") in rows(followed)
+    assert followed.plan.reports == ()
+
+
+def test_a_memory_that_is_damaged_keeps_no_topic_from_being_made(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
+    nyc.create(topic)
+    sync(flow)
+    made = f"twinlog.{flow.flow.source}.{flow.flow.target}.made.internal"
+    writer = producer(flow.target_servers)
+    writer.produce(made, b"no json", b"topic something")
+    assert writer.flush(30) == 0
+    nyc.create(f"{topic}-later")
+
+    result = sync(flow)
+
+    assert flow.twin(f"{topic}-later") in lon.topics()
+    (failure,) = [sentence for sentence in result.failed if made in sentence]
+    assert "what Twinlog has made can't be read" in failure
+    assert "no topic is deleted" in failure
 
 
 def test_a_topic_that_is_deleted_where_it_came_from_is_not_created_again_from_its_twin(

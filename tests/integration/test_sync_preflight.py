@@ -24,14 +24,19 @@ def test_a_single_broker_is_too_few_for_twins_and_internal_topics(kafka_pair: Ka
     topic = f"orders-{uuid.uuid4().hex[:8]}"
     flow = twins(kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers, tmp_path, (topic,))
     flow.create(topic)
-    sync(flow)
 
-    warnings = sync(flow, dry_run=True).preflight
+    before = sync(flow, dry_run=True).preflight
+    first_run = flow.mirror().notes
+    after = sync(flow, dry_run=True).preflight
 
-    made = f"twinlog.{flow.flow.source}.{flow.flow.target}.made.internal"
-    few = concerns(warnings, flow.flow.target)[Concern.FEW_REPLICAS]
-    assert concerns(warnings, flow.flow.source)[Concern.FEW_REPLICAS] == (topic,)
-    assert {made, flow.twin(topic), "__transaction_state"} <= set(few)
+    kept = {f"twinlog.{flow.flow.source}.{flow.flow.target}.{name}.internal" for name in ("journal", "state", "made")}
+    for warnings in (before, after):
+        few = concerns(warnings, flow.flow.target)[Concern.FEW_REPLICAS]
+        assert concerns(warnings, flow.flow.source)[Concern.FEW_REPLICAS] == (topic,)
+        assert {*kept, flow.twin(topic)} <= set(few)
+    assert "__transaction_state" in concerns(after, flow.flow.target)[Concern.FEW_REPLICAS]
+    (said,) = [note for note in first_run if flow.flow.target in note and "fewer than 3 replicas" in note]
+    assert f"cluster {flow.flow.target}: " in said
 
 
 def move_to_rack(cluster: KafkaCluster, number: int, rack: str) -> None:

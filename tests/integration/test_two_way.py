@@ -125,7 +125,24 @@ def test_a_compacted_topic_is_refused_with_the_reason(flows: tuple[Twins, Twins]
 
     assert result.recorded.records == 0
     (sentence,) = result.failures
-    assert sentence.startswith(f"{topic} is compacted and mirrored both ways")
+    assert sentence.startswith(f"{topic} is compacted on {there.flow.source} and mirrored both ways")
+
+
+def test_a_topic_that_is_compacted_on_the_other_side_only_is_refused_too(
+    flows: tuple[Twins, Twins], topic: str
+) -> None:
+    there, back = (flow.with_settings(sync_topic_configs_enabled=False) for flow in flows)
+    both = {flow.flow.name: flow.flow for flow in (there, back)}
+    there = replace(there, topology=replace(there.topology, flows=both))
+    create_topic(there.source_servers, topic, PARTITIONS, {})
+    create_topic(there.target_servers, topic, PARTITIONS, {"cleanup_policy": "compact"})
+    write(there.source_servers, topic, b"a value")
+
+    result = there.mirror()
+
+    assert result.recorded.records == 0
+    (sentence,) = result.failures
+    assert sentence.startswith(f"{topic} is compacted on {there.flow.target} and mirrored both ways")
 
 
 def test_what_a_flow_brought_before_it_was_disabled_is_not_sent_back(flows: tuple[Twins, Twins], topic: str) -> None:

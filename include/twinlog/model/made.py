@@ -39,6 +39,8 @@ class Made:
     configs_compared_ms: int = 0
     acls_compared_ms: int = 0
     """When the settings and the ACLs of all topics were last compared."""
+    source_cluster: str | None = None
+    """The id of the cluster that the ACLs and quotas were copied from."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Remembered:
     no_quotas: frozenset[Quota] = frozenset()
     configs_compared_ms: int = 0
     acls_compared_ms: int = 0
+    source_cluster: str | None = None
 
     def added_to(self, made: Made) -> Made:
         topics = {**made.topics, **self.topics}
@@ -62,6 +65,7 @@ class Remembered:
             (made.quotas | self.quotas) - self.no_quotas,
             max(made.configs_compared_ms, self.configs_compared_ms),
             max(made.acls_compared_ms, self.acls_compared_ms),
+            self.source_cluster or made.source_cluster,
         )
 
 
@@ -90,6 +94,7 @@ def to_values(made: Made) -> dict[str, bytes]:
     values |= {f"quota {json.dumps([quota.entity, quota.key])}": True for quota in made.quotas}
     values["configs compared"] = made.configs_compared_ms
     values["acls compared"] = made.acls_compared_ms
+    values["source cluster"] = made.source_cluster
     return {key: json.dumps(value).encode() for key, value in values.items()}
 
 
@@ -122,6 +127,7 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
             frozenset(quotas),
             int(json.loads(values.get("configs compared", b"0"))),
             int(json.loads(values.get("acls compared", b"0"))),
+            json.loads(values.get("source cluster", b"null")),
         )
     except (ValueError, TypeError, KeyError) as wrong:
         raise FlowStateError(

@@ -28,6 +28,8 @@ TWIN_SETTINGS: Mapping[str, str] = {
     # The same, on clusters before Kafka 4.
     "message.timestamp.difference.max.ms": MOST,
 }
+NEEDED = frozenset({*TWIN_SETTINGS, MIN_IN_SYNC})
+"""What copying itself needs of a twin, whoever else has a say in its settings."""
 _NOTES = {
     "message.timestamp.before.max.ms": "mirrored records may be old",
     "message.timestamp.after.max.ms": "mirrored records keep the source's stamps, whatever the clocks",

@@ -65,6 +65,7 @@ class ReportKind(StrEnum):
     SHRUNK = "shrunk"
     RECREATED = "recreated"
     SOURCE_REPLACED = "source replaced"
+    TWO_LEADERS = "two leaders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +110,7 @@ def plan_topics(
         elif twin.partitions < source.partitions:
             grow.append(Growth(name, twin.partitions, source.partitions))
         elif twin.partitions > source.partitions:
-            message = (
-                f"topic {source.name} has {source.partitions} partitions on the source and {name} has "
-                f"{twin.partitions} on the target; Kafka can't take partitions away, so if {source.name} was created "
-                f"again, delete {name} and let it be mirrored anew"
-            )
-            reports.append(Report(ReportKind.SHRUNK, source.name, message))
+            reports.append(Report(ReportKind.SHRUNK, source.name, _shrunk(source, twin, made.get(name))))
         known = made.get(name)
         if known is not None and source.topic_id is not None and known.source_id != source.topic_id:
             message = (
@@ -123,6 +119,19 @@ def plan_topics(
             )
             reports.append(Report(ReportKind.RECREATED, source.name, message))
     return TopicPlan(tuple(missing), tuple(grow), tuple(reports), tuple(gone_at_home))
+
+
+def _shrunk(source: TopicFacts, twin: TopicFacts, made: MadeTopic | None) -> str:
+    found = (
+        f"topic {source.name} has {source.partitions} partitions on the source and {twin.name} has {twin.partitions} "
+        "on the target"
+    )
+    if made is not None and made.source_id == source.topic_id:
+        return f"{found}, where somebody has added some; they stay empty until {source.name} has as many"
+    return (
+        f"{found}; Kafka can't take partitions away, so if {source.name} was created again, delete {twin.name} and let "
+        "it be mirrored anew"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ lost; and of a flow that has run, its state, how far behind it is and how old it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from twinlog.cluster.access import ClusterAccess
@@ -13,10 +13,20 @@ from twinlog.cluster.refusals import principal_of
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.lanes import state_topic
+from twinlog.model.naming import NamingPolicy
 from twinlog.model.topology import Flow, Topology
+from twinlog.model.twin_topics import replication_factor
 from twinlog.operations.heartbeat import heartbeat_age
 from twinlog.operations.lag import Lag, measure
-from twinlog.operations.preflight import PreflightSide, PreflightWarning, preflight, target_internal_topics
+from twinlog.operations.preflight import (
+    PlannedTopic,
+    PreflightSide,
+    PreflightWarning,
+    planned_topics,
+    preflight,
+    target_internal_topics,
+)
+from twinlog.operations.twin_planning import facts
 
 AccessFor = Callable[[Flow, str], ClusterAccess]
 """How a flow reaches its `source` or `target`; `twinlog.cluster.access.flow_access` with the topology filled in."""
@@ -54,10 +64,11 @@ def look_closer(
     source, target = accesses(flow, "source"), accesses(flow, "target")
     with target.raw() as there, source.raw(beside=there) as here:
         mirrored, kept = [topic.name for topic in taken], [*twins, *target_internal_topics(flow)]
+        planned = planned_topics(flow, views[1], _wanted_twins(flow, policy, taken, len(views[1].brokers)))
         warnings = there.run(
             preflight(
                 PreflightSide(here, views[0], principal_of(source.settings), mirrored),
-                PreflightSide(there, views[1], principal_of(target.settings), kept),
+                PreflightSide(there, views[1], principal_of(target.settings), kept, planned=planned),
             )
         )
         if state_topic(flow.source, flow.target) not in views[1].topics:
@@ -67,3 +78,11 @@ def look_closer(
         age_s = heartbeat_age(flow, target, there)
     last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
     return CloserLook(tuple(warnings), Past(str(record.state) if flow.enabled else "disabled", lag, age_s, last_run))
+
+
+def _wanted_twins(flow: Flow, policy: NamingPolicy, taken: list[Topic], brokers: int) -> Iterator[PlannedTopic]:
+    """Each topic's twin as a sync would make it; where the target's default decides, the sync itself tells."""
+    for topic in taken:
+        replicas = replication_factor(flow.replication_factor, facts(topic), brokers, None)
+        if replicas > 0:
+            yield PlannedTopic(policy.target_name(topic.name), replicas)

@@ -1,12 +1,12 @@
 """Whether the clusters are fit to hold twins: what the loss of a broker would cost, on either side, internal topics
-included.
+and those that are about to be made included.
 
 One warning a concern and cluster, however many topics it is about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -76,6 +76,15 @@ class PreflightWarning:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic that is about to be made; `min_in_sync` is None where the cluster's default will hold."""
+
+    name: str
+    replicas: int
+    min_in_sync: int | None = None
+
+
 @dataclass(frozen=True)
 class PreflightSide:
     """One cluster, as it described itself, and the topics that matter there."""
@@ -86,6 +95,7 @@ class PreflightSide:
     topics: Iterable[str]
     settings: Mapping[str, TopicSettings] = field(default_factory=dict)
     """Of topics whose settings have been read already."""
+    planned: Sequence[PlannedTopic] = ()
 
 
 async def preflight(*sides: PreflightSide) -> list[PreflightWarning]:
@@ -99,7 +109,7 @@ async def preflight(*sides: PreflightSide) -> list[PreflightWarning]:
             name: int(settings.effective.get(MIN_IN_SYNC, "1"))
             for name, settings in {**side.settings, **read.topics}.items()
         }
-        warnings += concerns(side.client.alias, side.view, topics, in_sync)
+        warnings += concerns(side.client.alias, side.view, topics, in_sync, side.planned)
         warnings += _not_judged(side, read)
     return warnings
 
@@ -118,8 +128,25 @@ def target_internal_topics(flow: Flow) -> list[str]:
     return [*own, checkpoints_topic(flow), *syncs, *KAFKA_INTERNAL]
 
 
+def planned_topics(flow: Flow, view: ClusterMetadata, twins: Iterable[PlannedTopic]) -> list[PlannedTopic]:
+    """Those of `twins`, and of the flow's own topics, that the target does not have yet."""
+    brokers = len(view.brokers)
+    own = [name(flow.source, flow.target) for name in (journal_topic, state_topic, made_topic)]
+    factors = dict.fromkeys(own, flow.journal_topic_replication_factor)
+    if flow.emit_checkpoints_enabled:
+        factors[checkpoints_topic(flow)] = flow.checkpoints_topic_replication_factor
+    if flow.emit_offset_syncs_enabled and flow.offset_syncs_topic_location == "target":
+        factors[offset_syncs_topic(flow)] = flow.offset_syncs_topic_replication_factor
+    internal = [PlannedTopic(name, min(factor, brokers)) for name, factor in factors.items()]
+    return [topic for topic in (*twins, *internal) if topic.name not in view.topics]
+
+
 def concerns(
-    alias: str, view: ClusterMetadata, topics: Iterable[Topic], min_in_sync: Mapping[str, int]
+    alias: str,
+    view: ClusterMetadata,
+    topics: Iterable[Topic],
+    min_in_sync: Mapping[str, int],
+    planned: Iterable[PlannedTopic] = (),
 ) -> list[PreflightWarning]:
     """What is wrong with these topics; a topic whose setting is not known is not judged by it."""
     racks = {broker.node_id: broker.rack for broker in view.brokers.values() if broker.rack}
@@ -138,5 +165,10 @@ def concerns(
         Concern.FEW_IN_SYNC: lambda topic: min_in_sync.get(topic.name, ENOUGH_IN_SYNC) < ENOUGH_IN_SYNC,
     }
     known = list(topics)
-    found = {concern: tuple(topic.name for topic in known if wrong(topic)) for concern, wrong in judged.items()}
-    return [PreflightWarning(concern, alias, names) for concern, names in found.items() if names]
+    found = {concern: [topic.name for topic in known if wrong(topic)] for concern, wrong in judged.items()}
+    for topic in planned:
+        if topic.replicas < ENOUGH_REPLICAS:
+            found[Concern.FEW_REPLICAS].append(topic.name)
+        if topic.min_in_sync is not None and topic.min_in_sync < ENOUGH_IN_SYNC:
+            found[Concern.FEW_IN_SYNC].append(topic.name)
+    return [PreflightWarning(concern, alias, tuple(sorted(names))) for concern, names in found.items() if names]

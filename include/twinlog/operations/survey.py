@@ -7,7 +7,7 @@ planned at all (no target topic, no leader) is a finding beside the columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from twinlog.cluster.committed import fetch_positions
@@ -21,8 +21,9 @@ from twinlog.cluster.inventory import (
     transactional_ids,
 )
 from twinlog.cluster.log_offsets import OffsetAt
-from twinlog.cluster.metadata import ClusterMetadata
+from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import not_allowed
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.lanes import position_group
 from twinlog.model.naming import NamingPolicy
@@ -55,7 +56,7 @@ async def survey(
     source_view = await source.metadata(wanted)
     target_view = await settled_metadata(target, [policy.target_name(topic) for topic in wanted])
     findings: list[Finding] = []
-    pairs = _pairs(wanted, policy, source_view, target_view, findings)
+    pairs = list(_pairs(wanted, policy, _Side(source, source_view), _Side(target, target_view), findings))
     sources = [pair.source for pair in pairs]
     targets = [pair.target for pair in pairs]
     positions = await fetch_positions(target, position_group(flow.name), stable=False)
@@ -63,8 +64,8 @@ async def survey(
     stable = await settled_offsets(source, source_view, sources, OffsetAt.LAST_STABLE)
     ends = await settled_offsets(source, source_view, sources, OffsetAt.LOG_END)
     target_ends = await settled_offsets(target, target_view, targets, OffsetAt.LOG_END)
-    findings += _not_listed(flow.source, {**ends.failed, **stable.failed, **starts.failed})
-    findings += _not_listed(flow.target, target_ends.failed)
+    findings += _not_listed(source, {**ends.failed, **stable.failed, **starts.failed})
+    findings += _not_listed(target, target_ends.failed)
     known = [
         pair
         for pair in pairs
@@ -93,29 +94,29 @@ async def survey(
     return Survey(columns, dict(ends.offsets), limits, tuple(findings))
 
 
+@dataclass(frozen=True)
+class _Side:
+    """A cluster and what it says of the topics that are asked for."""
+
+    client: RawClient
+    view: ClusterMetadata
+
+
 def _pairs(
-    topics: list[str],
-    policy: NamingPolicy,
-    source: ClusterMetadata,
-    target: ClusterMetadata,
-    findings: list[Finding],
-) -> list[PartitionPair]:
-    pairs: list[PartitionPair] = []
+    topics: list[str], policy: NamingPolicy, source: _Side, target: _Side, findings: list[Finding]
+) -> Iterator[PartitionPair]:
     for name in topics:
-        here, there = source.topics.get(name), target.topics.get(policy.target_name(name))
+        here, there = source.view.topics.get(name), target.view.topics.get(policy.target_name(name))
         if here is None or here.topic_id is None or here.error is not None:
-            reason = here.error if here is not None and here.error else "it is not there"
-            findings.append(_unusable(name, f"the source's topic {name}", reason))
+            findings.append(_unusable(source.client, TopicPartition(name, 0), f"topic {name}", _why(here)))
             continue
         if there is not None and there.error is not None and not there.is_missing:
-            findings.append(_unusable(name, f"the target's topic {there.name}", there.error))
+            findings.append(_unusable(target.client, TopicPartition(name, 0), f"topic {there.name}", there.error))
             continue
         count = 0 if there is None or there.error is not None else len(there.partitions)
         if there is not None and there.topic_id is not None:
-            pairs += [
-                PartitionPair(name, here.topic_id, there.name, there.topic_id, number)
-                for number in range(min(count, len(here.partitions)))
-            ]
+            for number in range(min(count, len(here.partitions))):
+                yield PartitionPair(name, here.topic_id, there.name, there.topic_id, number)
         if count < len(here.partitions):
             wanted = policy.target_name(name)
             findings.append(
@@ -127,7 +128,12 @@ def _pairs(
                     f"has on the source, so {len(here.partitions) - count} are not copied; run `twinlog sync`",
                 )
             )
-    return pairs
+
+
+def _why(topic: Topic | None) -> str:
+    if topic is None:
+        return "it is not there"
+    return topic.error or "its brokers give topics no ids; Kafka 2.8 and later do"
 
 
 async def _truncated(
@@ -185,16 +191,19 @@ def _called(transactional_id: str | None) -> str:
     return "" if transactional_id is None else f" (transactional id {transactional_id})"
 
 
-def _not_listed(cluster: str, failed: Mapping[TopicPartition, str]) -> list[Finding]:
+def _not_listed(client: RawClient, failed: Mapping[TopicPartition, str]) -> list[Finding]:
     return [
-        _unusable(partition.topic, f"cluster {cluster}: {partition}", error, partition.partition)
+        _unusable(client, partition, str(partition) if error != _NOT_ALLOWED else f"topic {partition.topic}", error)
         for partition, error in failed.items()
     ]
 
 
-def _unusable(topic: str, what: str, error: str, partition: int = 0) -> Finding:
-    kind = FindingKind.NOT_ALLOWED if error == _NOT_ALLOWED else FindingKind.REFUSED
-    return Finding(kind, TopicPartition(topic, partition), 0, f"{what} can't be looked at: {error}")
+def _unusable(client: RawClient, partition: TopicPartition, what: str, error: str) -> Finding:
+    """`what` of a cluster can't be looked at; `partition` is the source's."""
+    if error == _NOT_ALLOWED:
+        said = not_allowed(client.alias, client.principal, "DESCRIBE", what, "it is not copied")
+        return Finding(FindingKind.NOT_ALLOWED, partition, 0, str(said))
+    return Finding(FindingKind.REFUSED, partition, 0, f"cluster {client.alias}: {what} can't be looked at: {error}")
 
 
 def _record_bytes(size: int | None, offsets: int) -> float:

@@ -18,12 +18,12 @@ from twinlog.model.sync_plan import SyncPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_topics import ReportKind
 from twinlog.operations.permission_planning import AclPlan, ClientPlan, plan_acls, plan_clients
-from twinlog.operations.preflight import PreflightSide, preflight, target_internal_topics
+from twinlog.operations.preflight import PreflightSide, planned_topics, preflight, target_internal_topics
 from twinlog.operations.sync_applying import Applying
 from twinlog.operations.sync_memory import not_in_step, read_memory
 from twinlog.operations.sync_result import SyncResult
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules, scope_of_a_run, sync_rules
-from twinlog.operations.twin_planning import Sides, TwinPlan, plan_twins
+from twinlog.operations.twin_planning import Sides, TwinPlan, plan_twins, planned_twin
 
 
 class Sync:
@@ -77,11 +77,13 @@ async def _sync(
     clients = await plan_clients(sides, rules, memory) if chosen.clients else ClientPlan()
     seen = _Seen(sides, chosen, memory, twins, acls, clients, now_ms)
     plan = seen.plan(approved)
+    withheld = () if approved else seen.withheld
     warnings = await preflight(*_preflight_sides(sides, rules, twins)) if asked.clients or first else []
-    failed = [*memory.lost, *twins.failed, *acls.failed, *clients.failed]
+    failed = [*memory.lost, *twins.failed, *acls.failed, *clients.failed, *withheld]
     if not dry_run:
         applying = Applying(sides.target, sides.target_view, rules, plan)
-        await applying.apply(sides.source_view.cluster_id, seen.noted(), remembers=memory.lost_here is None)
+        noted = seen.noted(same_source=not withheld)
+        await applying.apply(sides.source_view.cluster_id, noted, remembers=memory.lost_here is None)
         failed += applying.failed
     return SyncResult(
         flow.name,
@@ -98,9 +100,11 @@ async def _sync(
 def _preflight_sides(sides: Sides, rules: SyncRules, twins: TwinPlan) -> tuple[PreflightSide, PreflightSide]:
     mirrored = [topic.name for topic in twins.sources.values()]
     kept = [*twins.sources, *target_internal_topics(rules.flow)]
+    new = [planned_twin(twin) for twin in twins.create]
+    planned = planned_topics(rules.flow, sides.target_view, new)
     return (
         PreflightSide(sides.source, sides.source_view, rules.source_principal, mirrored, twins.source_settings),
-        PreflightSide(sides.target, sides.target_view, rules.target_principal, kept, twins.target_settings),
+        PreflightSide(sides.target, sides.target_view, rules.target_principal, kept, twins.target_settings, planned),
     )
 
 
@@ -119,30 +123,55 @@ class _Seen:
     def plan(self, approved: bool) -> SyncPlan:
         deletions = self.twins.deletions.deletions
         due = tuple(one for one in deletions if approved or one.due_at_ms <= self.now_ms)
+        takes_back = approved or not self._replaced
         return SyncPlan(
             create=self.twins.create,
             grow=self.twins.grow,
             settings=self.twins.settings,
             add_acls=self.acls.add,
-            remove_acls=self.acls.remove,
-            quotas=self.clients.quotas.changes,
+            remove_acls=self.acls.remove if takes_back else (),
+            quotas=tuple(one for one in self.clients.quotas.changes if takes_back or one.after is not None),
             delete=due,
             waiting=tuple(one for one in deletions if one not in due),
             reports=(*self.twins.reports, *self.twins.deletions.reports),
         )
 
-    def noted(self) -> Remembered:
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """That permissions stay, in a sentence, which the cluster that they were copied from had and this one has not.
+
+        A source that was built anew under the same name has lost its permissions; its users have not.
+        """
+        acls = len(self.acls.remove)
+        quotas = sum(1 for change in self.clients.quotas.changes if change.after is None)
+        if not self._replaced or not (acls or quotas):
+            return ()
+        view, here = self.sides.source_view, self.memory.here
+        return (
+            f"cluster {self.sides.source.alias} is another one than the permissions on {self.sides.target.alias} were "
+            f"copied from (its id is {view.cluster_id}, and was {here.source_cluster}), so {acls:,} ACLs and "
+            f"{quotas:,} quotas that it does not have stay there; `twinlog sync --yes` removes them",
+        )
+
+    @property
+    def _replaced(self) -> bool:
+        known = self.memory.here.source_cluster
+        return known is not None and known != self.sides.source_view.cluster_id
+
+    def noted(self, *, same_source: bool) -> Remembered:
         """What is to be remembered of it: who is gone since when, who is another one now, and when all was compared.
 
         And what is no longer Twinlog's, since it is neither on the target any more nor wanted there.
         """
+        compared = self.scope.acls and self.acls.compared
         all_settings = self.scope.every_setting and not self.twins.failed and not self.memory.lost
         return Remembered(
             {**self._back(), **self._gone(), **self._created_again()},
             no_acls=self.acls.forget,
             no_quotas=self.clients.quotas.forget,
             configs_compared_ms=self.now_ms if all_settings else 0,
-            acls_compared_ms=self.now_ms if self.scope.acls and self.acls.compared else 0,
+            acls_compared_ms=self.now_ms if compared else 0,
+            source_cluster=self.sides.source_view.cluster_id if compared and same_source else None,
         )
 
     def _back(self) -> dict[str, MadeTopic]:

@@ -11,16 +11,14 @@ from twinlog.cluster.made_store import MadeStore
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import Refusal, refusal_named, sentences
-from twinlog.errors import ClusterError
+from twinlog.errors import ClusterError, FlowStateError
 from twinlog.model.acls import AclMode
-from twinlog.model.flow_state import State
 from twinlog.model.lanes import state_topic
 from twinlog.model.made import Made
+from twinlog.operations.flow_gate import SOURCE_LEADS, reason_to_leave
 from twinlog.operations.sync_result import SyncResult
 from twinlog.operations.sync_scope import Memory, SyncRules
 from twinlog.operations.twin_planning import Sides
-
-_NO_TWINS = frozenset({State.FAILED_OVER, State.FAILING_BACK})
 
 
 async def not_in_step(sides: Sides, rules: SyncRules, *, dry_run: bool) -> SyncResult | None:
@@ -35,15 +33,21 @@ async def not_in_step(sides: Sides, rules: SyncRules, *, dry_run: bool) -> SyncR
         unknown = _hidden(target, rules.target_principal, topic, there, consequence)
         return SyncResult(flow.name, dry_run=dry_run, skipped=unknown, failed=(unknown,))
     try:
-        state = (await FlowStore(target, flow.name, topic).read()).state
+        record = await FlowStore(target, flow.name, topic).read()
     except ClusterError as failure:
         if failure.retriable:
             raise
         unknown = f"{failure}; so {consequence}"
         return SyncResult(flow.name, dry_run=dry_run, skipped=unknown, failed=(unknown,))
-    if state not in _NO_TWINS:
+    # A dry run changes nothing, so only that there are no twins any more stands in its way.
+    reason = (
+        reason_to_leave(flow, record, None, SOURCE_LEADS)
+        if dry_run
+        else reason_to_leave(flow, record, rules.description)
+    )
+    if reason is None:
         return None
-    said = f"{flow.name} is {state}, so its topics on {flow.target} are left as they are"
+    said = f"{reason}, so its topics on {flow.target} are left as they are"
     return SyncResult(flow.name, dry_run=dry_run, skipped=said)
 
 
@@ -91,7 +95,7 @@ async def _made(
         return Made(), _hidden(client, principal, store.topic, there, consequence)
     try:
         return await store.read(), None
-    except ClusterError as failure:
+    except (ClusterError, FlowStateError) as failure:
         if failure.retriable:
             raise
         return Made(), f"{failure}; so {consequence}"

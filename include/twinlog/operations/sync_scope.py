@@ -10,12 +10,14 @@ from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.refusals import principal_of
 from twinlog.intake.extensions import configs_of, groups_of, naming_of, topics_of
 from twinlog.model.acls import AclMode
+from twinlog.model.description import Description, described
 from twinlog.model.filters import NameFilter
 from twinlog.model.made import Made
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
-from twinlog.operations.directions import brought_by, opposite_flow
+from twinlog.model.twin_topics import TopicFacts
+from twinlog.operations.directions import brought_by, comes_back, opposite_flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ class Memory:
     def lost(self) -> list[str]:
         return [sentence for sentence in (self.lost_here, self.lost_opposite) if sentence is not None]
 
+    def made(self, name: str, twin: TopicFacts) -> bool:
+        """Whether this flow made this topic of the target."""
+        known = self.here.topics.get(name)
+        return known is not None and known.target_id == twin.topic_id
+
     def came_back(self, topic: str, topic_id: UUID | None) -> bool:
         """Whether the opposite flow made this topic of the source, or may have where that can't be known."""
         if self.lost_opposite is not None:
@@ -72,8 +79,12 @@ class SyncRules:
     target_principal: str
     may_have_come: Callable[[str], bool]
     """Whether a topic of the source has a name that the flow of the opposite direction could have made."""
+    description: Description
+    """How this site describes the flow."""
     has_opposite: bool
     """Whether the topology lists that flow; a flow of another topology is known only by what it left behind."""
+    led_by_both: Callable[[str], bool] = lambda _: False
+    """Whether a topic of the source is mirrored back under its name, and the flow that does it keeps settings too."""
 
     def takes(self, topic: str) -> bool:
         return self.selection.left_out(topic) is None
@@ -96,7 +107,9 @@ def sync_rules(topology: Topology, flow: Flow, source: ClusterAccess, target: Cl
         principal_of(source.settings),
         principal_of(target.settings),
         brought_by(opposite or replace(flow, source=flow.target, target=flow.source)),
+        described(topology, flow),
         opposite is not None,
+        comes_back(topology, flow) if opposite is not None and opposite.sync_topic_configs_enabled else lambda _: False,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
@@ -11,21 +12,21 @@ from twinlog.cluster.refusals import Refusal, named, sentences
 from twinlog.cluster.topic_admin import ClusterDefaults, cluster_defaults
 from twinlog.cluster.topic_settings import SettingsRead, read_settings
 from twinlog.model.made import Made
-from twinlog.model.twin_settings import SettingChange, SettingRules, TopicSettings, WantedSettings
+from twinlog.model.twin_settings import MIN_IN_SYNC, NEEDED, SettingChange, SettingRules, TopicSettings, WantedSettings
 from twinlog.model.twin_topics import (
     DeletionPlan,
     DeletionRules,
     Growth,
     NewTwin,
     Report,
+    ReportKind,
     TopicFacts,
     plan_deletions,
     plan_topics,
     replication_factor,
 )
+from twinlog.operations.preflight import ENOUGH_REPLICAS, PlannedTopic
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules
-
-"""What a cluster answers for a topic by name that does not exist; for one that we may not see it answers otherwise."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +95,22 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         for name in compared
         if sources[name].name in readable and name in there.topics
     }
+    changes = [
+        change
+        for name, values in wanted.items()
+        for change in setting_rules.differences(name, values, there.topics[name])
+    ]
+    led_by_both = {
+        name for name in wanted if rules.led_by_both(sources[name].name) and not memory.made(name, targets[name])
+    }
+    disputed = [change for change in changes if change.topic in led_by_both and change.name not in NEEDED]
     return TwinPlan(
         sources,
         create,
         topics.grow,
-        tuple(
-            change
-            for name, values in wanted.items()
-            for change in setting_rules.differences(name, values, there.topics[name])
-        ),
+        tuple(change for change in changes if change not in disputed),
         await _deletions(sides, rules, scope, memory.here, now_ms),
-        topics.reports,
+        (*topics.reports, *_two_leaders(rules, disputed)),
         tuple(_unread(sides, rules, here, there)),
         (*_left_behind(rules, create, wanted.values()), *_stay_deleted(rules, topics.gone_at_home, memory)),
         here.topics,
@@ -115,6 +121,25 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
 def facts(topic: Topic) -> TopicFacts:
     replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
     return TopicFacts(topic.name, topic.topic_id, len(topic.partitions), replicas)
+
+
+def _two_leaders(rules: SyncRules, disputed: Sequence[SettingChange]) -> Iterator[Report]:
+    """Topics that were on both clusters before: each of the two flows would undo what is set on its target's side."""
+    for name, changes in groupby(disputed, key=lambda change: change.topic):
+        yield Report(
+            ReportKind.TWO_LEADERS,
+            name,
+            f"topic {name} was on {rules.flow.source} and {rules.flow.target} before it was mirrored both ways, and "
+            f"they differ in {named([change.name for change in changes])}; set them alike by hand, or say which side "
+            "leads by sync.topic.configs.enabled: false on the flow to it",
+        )
+
+
+def planned_twin(twin: NewTwin) -> PlannedTopic:
+    """As the preflight judges it; a target's default factor that is not known is not judged."""
+    in_sync = twin.wanted.values.get(MIN_IN_SYNC)
+    replicas = twin.replication_factor if twin.replication_factor > 0 else ENOUGH_REPLICAS
+    return PlannedTopic(twin.name, replicas, None if in_sync is None else int(in_sync))
 
 
 def _new_twins(

@@ -27,6 +27,7 @@ from twinlog.model.plan import Partitions, Plan, PlannedRange
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.directions import brought_by, comes_back, opposite_flow
 from twinlog.operations.recording import bring_up_to_date
+from twinlog.operations.twin_planning import Sides
 
 _POLICY = "cleanup.policy"
 _UNKNOWN_POLICY = "compact"
@@ -130,25 +131,28 @@ def _place(pair: PartitionPair) -> TargetPartition:
     return TargetPartition(str(pair.source_topic_id), pair.partition)
 
 
-def compacted_both_ways(
-    topology: Topology, flow: Flow, access: ClusterAccess, source: RawClient, topics: Sequence[Topic]
-) -> list[Finding]:
-    """Topics that are mirrored both ways under one name, and are compacted or may be."""
+def compacted_both_ways(topology: Topology, flow: Flow, sides: Sides, topics: Sequence[Topic]) -> list[Finding]:
+    """Topics that are mirrored both ways under one name, and are compacted, or may be, on either side."""
     returns = comes_back(topology, flow)
     shared = [topic.name for topic in topics if returns(topic.name)]
-    if not shared:
-        return []
-    return not_converging(flow, principal_of(access.settings), source.run(read_settings(source, shared, [_POLICY])))
+    there = [name for name in shared if name in sides.target_view.topics]
+    found: dict[str, Finding] = {}
+    for client, names in ((sides.source, shared), (sides.target, there)):
+        if names:
+            read = client.run(read_settings(client, names, [_POLICY]))
+            for finding in not_converging(flow, client.alias, client.principal, read):
+                found.setdefault(finding.partition.topic, finding)
+    return list(found.values())
 
 
-def not_converging(flow: Flow, principal: str, read: SettingsRead) -> list[Finding]:
+def not_converging(flow: Flow, cluster: str, principal: str, read: SettingsRead) -> list[Finding]:
     """Of topics that are mirrored both ways under one name, those whose two sides would not, or might not, converge."""
     compacted = [
         _refused(
             name,
-            f"{name} is compacted and mirrored both ways between {flow.source} and {flow.target} under one name: the "
-            "last value of a key would differ between the two sides, so it is not copied; mirror it one way, or with "
-            "prefixed names",
+            f"{name} is compacted on {cluster} and mirrored both ways between {flow.source} and {flow.target} "
+            "under one name: the last value of a key would differ between the two sides, so it is not copied; mirror "
+            "it one way, or with prefixed names",
         )
         for name, settings in read.topics.items()
         if "compact" in settings.effective.get(_POLICY, _UNKNOWN_POLICY)
@@ -157,7 +161,7 @@ def not_converging(flow: Flow, principal: str, read: SettingsRead) -> list[Findi
     return compacted + [
         _refused(name, sentence, FindingKind.NOT_ALLOWED if found.not_allowed else FindingKind.REFUSED)
         for name, found in read.refused.items()
-        for sentence in sentences(flow.source, principal, "DESCRIBE_CONFIGS", {f"topic {name}": found}, consequence)
+        for sentence in sentences(cluster, principal, "DESCRIBE_CONFIGS", {f"topic {name}": found}, consequence)
     ]
 
 

@@ -13,6 +13,10 @@ from support.mirroring import Twins
 from support.source_logs import fill
 from support.syncing import Hand, rows, sync
 from twinlog.cluster.access import flow_access
+from twinlog.errors import NotAuthorizedError
+from twinlog.model.findings import FindingKind
+from twinlog.model.lanes import position_group
+from twinlog.model.offsets import TopicPartition
 from twinlog.operations.preflight import Concern
 from twinlog.operations.status import status
 from twinlog.operations.view import view
@@ -230,3 +234,56 @@ def test_a_run_goes_on_beside_a_permission_that_is_missing(
 
     assert result.recorded.records == 1
     assert any(f"User:{MIRROR} is not allowed DESCRIBE on the cluster" in warning for warning in result.warnings)
+
+
+def test_a_run_names_the_twin_that_it_may_not_see_and_the_other_is_copied(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    hidden = f"{topic}-hidden"
+    nyc.create(hidden)
+    sync(flow)
+    for name in (topic, hidden):
+        fill(flow.source_servers, name, ["a record"])
+        allow_copying(flow, name, nyc, lon)
+    lon.allow(MIRROR, "DESCRIBE", flow.twin(hidden), permission="DENY")
+
+    result = limited.mirror()
+
+    (finding,) = result.findings
+    assert finding.message == (
+        f"cluster {flow.flow.target}: User:{MIRROR} is not allowed DESCRIBE on topic {flow.twin(hidden)}, so it is not "
+        "copied"
+    )
+    assert result.recorded.records == 1
+
+
+def test_a_run_names_the_partitions_that_the_twin_lacks_and_may_not_be_given(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    sync(flow)
+    nyc.grow(topic, 2)
+    for partition in range(2):
+        fill(flow.source_servers, topic, ["a record"], partition)
+    allow_copying(flow, topic, nyc, lon)
+
+    result = limited.mirror()
+
+    (finding,) = result.findings
+    assert (finding.kind, finding.partition) == (FindingKind.TARGET_MISSING, TopicPartition(topic, 1))
+    assert "has 1 of the 2 partitions that" in finding.message
+    assert any(f"User:{MIRROR} is not allowed ALTER on topic {flow.twin(topic)}" in note for note in result.notes)
+    assert result.recorded.records == 1
+
+
+def test_a_run_that_may_not_see_its_own_positions_says_whose_permission_is_missing(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    allow_copying(flow, topic, nyc, lon)
+    group = position_group(flow.flow.name)
+    lon.allow(MIRROR, "DESCRIBE", group, kind="GROUP", permission="DENY")
+
+    with pytest.raises(NotAuthorizedError) as refused:
+        limited.mirror()
+
+    sentence = f"cluster {flow.flow.target}: User:{MIRROR} is not allowed DESCRIBE on group {group}, so "
+    assert str(refused.value).startswith(sentence)

@@ -3,9 +3,11 @@ source keeps. What is said where the mirror is not allowed something: `test_miss
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 
+from local.kafka import KafkaClusters
 from support.guarded import MIRROR
 from support.mirroring import Twins, producer
 from support.reading import read_committed
@@ -115,6 +117,54 @@ def test_full_mode_takes_everything_along_and_safe_mode_takes_it_back(
     }
     assert rows(again) == []
     assert lon.acls(topic) == set()
+
+
+def test_full_mode_translates_the_names_in_patterns_and_denials(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:
+    migrating = flow.with_settings(sync_topic_acls_mode="full")
+    renaming = migrating.with_settings(naming="custom", naming_format="${topic}.replica")
+    nyc.allow("alice", "WRITE", topic[:-2], pattern="PREFIXED")
+    nyc.allow("bob", "ALL", topic, permission="DENY")
+    nyc.allow("carol", "READ", topic, kind="GROUP", permission="DENY")
+
+    sync(migrating)
+    prefixed = lon.acls(topic[:-2])
+    sync(renaming)
+
+    group = ("User:carol", "DENY", "READ", "LITERAL", topic)
+    assert prefixed == {
+        ("User:alice", "ALLOW", "WRITE", "PREFIXED", flow.twin(topic[:-2])),
+        ("User:bob", "DENY", "ALL", "LITERAL", flow.twin(topic)),
+        group,
+    }
+    # No pattern says "begins with this and ends with that", so it is written out for the topics that there are.
+    assert lon.acls(topic[:-2]) == {
+        ("User:alice", "ALLOW", "WRITE", "LITERAL", f"{topic}.replica"),
+        ("User:bob", "DENY", "ALL", "LITERAL", f"{topic}.replica"),
+        group,
+    }
+
+
+def test_a_source_that_was_built_anew_takes_no_permissions_away(
+    guarded: KafkaClusters, flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    nyc.allow("alice", "READ", topic)
+    sync(flow)
+    # Any other cluster with none of these permissions will do.
+    anew = dataclasses.replace(flow.topology.clusters[flow.flow.source], bootstrap_servers=flow.target_servers)
+    clusters = {**flow.topology.clusters, flow.flow.source: anew}
+    rebuilt = dataclasses.replace(flow, topology=dataclasses.replace(flow.topology, clusters=clusters))
+
+    found = [sync(rebuilt), sync(rebuilt)]
+    kept = lon.acls(flow.twin(topic))
+    approved = sync(rebuilt, approved=True)
+
+    for result in found:
+        assert [row for row in rows(result) if row[0] == "remove acl"] == []
+        (sentence,) = [failure for failure in result.failed if "another one than" in failure]
+        assert "so 1 ACLs and 0 quotas that it does not have stay there" in sentence
+    assert {who for who, *_ in kept} == {"User:alice"}
+    assert ("remove acl", f"topic {flow.twin(topic)}", "User:alice", "ALLOW READ from *", None) in rows(approved)
+    assert lon.acls(flow.twin(topic)) == set()
 
 
 def test_what_is_revoked_does_not_come_back_from_the_other_side(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:

@@ -66,14 +66,14 @@ def test_a_topic_of_which_nothing_is_known_is_left_out_and_the_others_stay_withi
 def test_what_is_mirrored_both_ways_is_copied_only_where_it_is_known_not_to_be_compacted(
     read: SettingsRead, kind: FindingKind | None
 ) -> None:
-    found = not_converging(Flow("nyc", "lon"), "User:mirror", read)
+    found = not_converging(Flow("nyc", "lon"), "nyc", "User:mirror", read)
 
     assert [finding.kind for finding in found] == ([] if kind is None else [kind])
     assert all(finding.partition == TopicPartition("orders", 0) for finding in found)
 
 
 def test_a_policy_that_may_not_be_read_is_told_with_who_lacks_what() -> None:
-    (finding,) = not_converging(Flow("nyc", "lon"), "User:mirror", SettingsRead({}, {"orders": DENIED}))
+    (finding,) = not_converging(Flow("nyc", "lon"), "nyc", "User:mirror", SettingsRead({}, {"orders": DENIED}))
 
     assert finding.message == (
         "cluster nyc: User:mirror is not allowed DESCRIBE_CONFIGS on topic orders, so it is not copied: mirrored both "
