@@ -14,7 +14,19 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from twinlog.commands import canary, checkpoint, heartbeat, ledger, mirror, status, sync, throttle, topology, translate
+from twinlog.commands import (
+    canary,
+    checkpoint,
+    control,
+    heartbeat,
+    ledger,
+    mirror,
+    status,
+    sync,
+    throttle,
+    topology,
+    translate,
+)
 from twinlog.commands.console import Console, masked
 from twinlog.errors import TwinlogError
 
@@ -77,7 +89,19 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_common(common)
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for command in (topology, mirror, sync, checkpoint, heartbeat, canary, translate, ledger, throttle, status):
+    for command in (
+        topology,
+        mirror,
+        sync,
+        checkpoint,
+        heartbeat,
+        canary,
+        translate,
+        ledger,
+        control,
+        throttle,
+        status,
+    ):
         command.add_to(verbs, common)
     return parser
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 from local.kafka import KafkaCluster, KafkaClusters
 from support.mirroring import Twins, producer, twins
 from support.reading import read_committed
+from support.source_logs import delete_records
 from twinlog.cluster.copier import LaneReport
 from twinlog.cluster.copy_order import CopyOrder, Executor, carry_out_here
 from twinlog.errors import ConfigurationError
@@ -82,6 +83,38 @@ def test_what_somebody_writes_into_the_twin_is_found(pair: Twins) -> None:
 
     assert {fault: count for fault, count in verdict.faults.items() if count} == {"doubled": 2, "altered": 1}
     assert verdict.arrived == 60
+
+
+def test_what_expired_before_it_was_copied_is_lost(pair: Twins) -> None:
+    topic = canary_topic(pair.flow.source)
+
+    def overtaken(orders: Sequence[CopyOrder]) -> list[LaneReport]:
+        delete_records(pair.source_servers, topic, 5)
+        return carry_out_here(orders)
+
+    verdict = fly(pair, overtaken).verdict
+
+    assert {fault: count for fault, count in verdict.faults.items() if count} == {"lost": 5}
+    assert verdict.arrived == 55
+
+
+def test_what_reaches_the_twin_in_another_order_is_told(pair: Twins) -> None:
+    topic = canary_topic(pair.flow.source)
+
+    def reversing(orders: Sequence[CopyOrder]) -> list[LaneReport]:
+        """One partition's round is there backwards before the copy comes, which then is all doubles."""
+        writer = producer(pair.target_servers)
+        for record in reversed(read_committed(pair.source_servers, topic)[2]):
+            writer.produce(
+                pair.twin(topic), record.value, record.key, 2, headers=list(record.headers),
+                timestamp=record.timestamp[1],
+            )  # fmt: skip
+        assert writer.flush(30) == 0
+        return carry_out_here(orders)
+
+    verdict = fly(pair, reversing).verdict
+
+    assert {fault: count for fault, count in verdict.faults.items() if count} == {"doubled": 20, "out_of_order": 19}
 
 
 def test_a_round_that_is_not_copied_is_late_and_not_lost(pair: Twins) -> None:

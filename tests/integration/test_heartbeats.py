@@ -112,7 +112,7 @@ def test_each_run_writes_one_at_most_once_in_the_interval_and_the_next_run_bring
 
 def test_the_age_is_the_flows_own_however_many_others_share_the_topic(flow: Twins) -> None:
     source, target = flow.flow.source, flow.flow.target
-    emit_heartbeat(flow.flow, flow.ends().source)
+    emit_heartbeat(flow.flow, flow.ends().source, flow.ends().target)
     write_heartbeat(flow, Heartbeat(source, target, int((time.time() - HOUR_S) * 1000)))
     write_heartbeat(flow, Heartbeat(source, "elsewhere", int(time.time() * 1000)), times=250)
     quiet = flow.with_settings(emit_heartbeats_enabled=False)
@@ -127,7 +127,7 @@ def test_the_age_is_the_flows_own_however_many_others_share_the_topic(flow: Twin
 def test_nothing_is_written_where_the_flow_says_so(flow: Twins) -> None:
     quiet = flow.with_settings(emit_heartbeats_enabled=False)
 
-    skipped = emit_heartbeat(quiet.flow, flow.ends().source)
+    skipped = emit_heartbeat(quiet.flow, flow.ends().source, flow.ends().target)
     quiet.mirror()
 
     assert skipped.timestamp_ms is None
@@ -137,7 +137,7 @@ def test_nothing_is_written_where_the_flow_says_so(flow: Twins) -> None:
 
 def test_where_names_are_kept_heartbeats_still_tell_where_they_came_from(flow: Twins) -> None:
     same = flow.with_settings(naming="identity", emit_heartbeats_interval_seconds=HOUR_S)
-    emit_heartbeat(same.flow, flow.ends().source)
+    emit_heartbeat(same.flow, flow.ends().source, flow.ends().target)
 
     assert same.mirror().failures == []
 

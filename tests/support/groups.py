@@ -65,11 +65,19 @@ def member(servers: str, group: str, **settings: Any) -> Consumer:
 def read(servers: str, group: str, topic: str, most: int | None = None, **settings: Any) -> Counter[Value]:
     """What a member reads from where its group stands: `most` records, or all; then it commits and leaves."""
     consumer = member(servers, group, **settings)
+    seen: Counter[Value] = Counter()
+    ended: set[int] = set()
+
+    def begin_again(_: Consumer, assigned: list[TopicPartition]) -> None:
+        # Nothing is committed before the end, so whoever is given a partition once more reads it once more.
+        for partition in {one.partition for one in assigned}:
+            ended.discard(partition)
+            for value in [value for value in seen if value[0] == partition]:
+                del seen[value]
+
     try:
-        consumer.subscribe([topic])
+        consumer.subscribe([topic], on_assign=begin_again)
         numbers = set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-        seen: Counter[Value] = Counter()
-        ended: set[int] = set()
         while ended != numbers and (most is None or seen.total() < most):
             message = consumer.poll(0.2)
             if message is None:

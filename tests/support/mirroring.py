@@ -21,6 +21,7 @@ from twinlog.model.topology import Cluster, Topology
 from twinlog.operations.lease import flow_store
 from twinlog.operations.mirror import NO_LIMITS, Ends, Limits, Mirror
 from twinlog.operations.mirror_result import MirrorResult
+from twinlog.operations.run_plan import Looking, RunPlan
 
 QUIET = {
     "emit_heartbeats_enabled": False,
@@ -59,8 +60,14 @@ class Twins:
         limits: Limits = NO_LIMITS,
         run: str | None = None,
     ) -> MirrorResult:
-        mirror = Mirror(self.topology, self.flow, self.ends(), self.ledger)
-        return mirror.run(execute, tasks=tasks, limits=limits, run=run)
+        return self.steps().run(execute, tasks=tasks, limits=limits, run=run)
+
+    def steps(self) -> Mirror:
+        """The run's steps, to be taken one by one."""
+        return Mirror(self.topology, self.flow, self.ends(), self.ledger)
+
+    def look(self, limits: Limits = NO_LIMITS, run: str = "looking") -> RunPlan:
+        return Looking(self.topology, self.flow, self.ends(), self.ledger).look(run, limits)
 
     def with_settings(self, **settings: Any) -> Twins:
         flow = replace(self.flow, **settings)

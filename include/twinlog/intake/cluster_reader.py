@@ -52,6 +52,7 @@ def read_cluster(entry: Entry, problems: Problems, place: Callable[[str], str]) 
         connection=own.get("connection"),
         spark=own.get("spark"),
         queue=own.get("queue"),
+        pool=own.get("pool"),
         ledger=place(ledger) if ledger else None,
         settings=client,
     )

@@ -8,30 +8,41 @@ message.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from twinlog.errors import TopologyError
+from twinlog.errors import SettingError, TopologyError
 from twinlog.intake import located_yaml
 from twinlog.intake.cluster_reader import read_cluster, resolved
 from twinlog.intake.flow_reader import Given, read_flow, read_settings
 from twinlog.intake.located_yaml import Entry, Scalar, kind_name
 from twinlog.intake.problems import Problems
-from twinlog.model.kinds import nearest
+from twinlog.model.kinds import Integer, nearest
 from twinlog.model.loops import conflicts
 from twinlog.model.settings import settings_of
 from twinlog.model.topology import Cluster, Flow, Topology
+
+SITE_VARIABLE = "TWINLOG_SITE"
 
 _OWN = settings_of(Topology)
 _KEYS = ("clusters", "flows", "defaults", *_OWN)
 
 
-def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) -> Topology:
-    """The topology that a file describes; a TopologyError names all that is wrong with it."""
+def load(
+    path: str | os.PathLike[str],
+    environ: Mapping[str, str] = os.environ,
+    *,
+    content: str | os.PathLike[str] | None = None,
+) -> Topology:
+    """The topology that a file describes; a TopologyError names all that is wrong with it.
+
+    `content` is a copy of the file to read in its place: relative places and messages remain those of `path`.
+    """
     file = Path(path)
     problems = Problems(str(path), environ)
     try:
-        root = located_yaml.read(file, problems.found)
+        root = located_yaml.read(Path(content or path), problems.found)
     except OSError as error:
         raise TopologyError(f"{path}: cannot be read: {error.strerror}") from error
     except located_yaml.YamlProblemError as error:
@@ -40,7 +51,7 @@ def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) 
         raise TopologyError(f"{path}:1: the file is empty; it needs clusters and flows")
     if not isinstance(root, located_yaml.Mapping):
         raise TopologyError(f"{path}:{root.line}: expected clusters and flows, not {kind_name(root)}")
-    topology = _Reader(problems, file).topology(root)
+    topology = _Reader(problems, file, environ.get(SITE_VARIABLE) or socket.gethostname()).topology(root)
     problems.raise_if_any()
     return topology
 
@@ -48,9 +59,10 @@ def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) 
 class _Reader:
     """Goes through one file once; what it makes is of use only if no problem was found."""
 
-    def __init__(self, problems: Problems, file: Path) -> None:
+    def __init__(self, problems: Problems, file: Path, site: str) -> None:
         self._problems = problems
         self._file = file
+        self._site = site
 
     def topology(self, root: located_yaml.Mapping) -> Topology:
         sections = {entry.key: entry for entry in root.entries}
@@ -70,7 +82,9 @@ class _Reader:
             flows=flows,
             ledger=self._place(ledger),
             spark=self._text(sections.get("spark")),
+            version=self._version(sections.get("version")),
             path=str(self._file),
+            site=self._site,
         )
 
     def _clusters(self, section: Entry | None) -> dict[str, Cluster]:
@@ -110,6 +124,16 @@ class _Reader:
             self._problems.add(entry.line, f"{entry.key}: expected one value, not {kind_name(entry.value)}")
             return None
         return resolved(entry.key, entry.value.text, entry.value.line, self._problems)
+
+    def _version(self, entry: Entry | None) -> int | None:
+        text = self._text(entry)
+        if entry is None or text is None:
+            return None
+        try:
+            return Integer(0).parse(text)
+        except SettingError as error:
+            self._problems.add(entry.line, f"version: {error}")
+            return None
 
     def _place(self, text: str) -> str:
         """A path as seen from the file's folder; a URL (`s3a://...`) stays as it is."""

@@ -30,6 +30,20 @@ class RunningSettings:
         "When Airflow starts a run; `@continuous` starts the next one as soon as the last has ended.",
         section=_RUNNING,
     )
+    status_schedule: str = setting(
+        "status.schedule",
+        "*/5 * * * *",
+        Schedule(),
+        "When Airflow looks at the flow: for the page, the metrics, and alerts.",
+        section=_RUNNING,
+    )
+    canary_schedule: str | None = setting(
+        "canary.schedule",
+        None,
+        Schedule(),
+        "When Airflow sends canaries through the flow; by hand only if not set.",
+        section=_RUNNING,
+    )
     spark: str | None = setting(
         "spark",
         None,

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from twinlog.errors import FlowStateError
+from twinlog.model.description import Description
 
 
 class State(StrEnum):
@@ -72,6 +73,8 @@ class FlowRecord:
     """Lanes of an earlier layout that may still have a writer; 0 once every one of them is fenced."""
     renewed_at_ms: int = 0
     """When the positions of idle partitions were last written anew, lest the target forget them."""
+    description: Description | None = None
+    """By which description the flow runs; None before its first run."""
 
     def moved_to(self, state: State, flow: str) -> FlowRecord:
         """The record after a change of state, if that change is one that makes sense."""
@@ -118,6 +121,7 @@ def to_records(record: FlowRecord) -> dict[str, bytes]:
         "throttle": json.dumps(record.throttle_bytes_per_s).encode(),
         "retiring lanes": json.dumps(record.retiring_lanes).encode(),
         "renewed": json.dumps(record.renewed_at_ms).encode(),
+        "description": json.dumps(asdict(record.description) if record.description else None).encode(),
     }
 
 
@@ -125,7 +129,7 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
     """What the newest value of each key says; keys that a newer twinlog added are left alone."""
     try:
         said = {key: json.loads(value) for key, value in values.items()}
-        lease = said.get("lease")
+        lease, description = said.get("lease"), said.get("description")
         return FlowRecord(
             state=State(said.get("state", State.ACTIVE)),
             lanes=int(said.get("lanes", 0)),
@@ -133,6 +137,7 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
             throttle_bytes_per_s=int(said.get("throttle", 0)),
             retiring_lanes=int(said.get("retiring lanes", 0)),
             renewed_at_ms=int(said.get("renewed", 0)),
+            description=Description(**description) if description else None,
         )
     except (ValueError, TypeError) as wrong:
         raise FlowStateError(

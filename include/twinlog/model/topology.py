@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from twinlog.errors import TopologyError
 from twinlog.model.flow import Flow
-from twinlog.model.kinds import Text, nearest
+from twinlog.model.kinds import Integer, Text, nearest
 from twinlog.model.settings import setting
 
 __all__ = ["Cluster", "Flow", "Topology"]
@@ -54,6 +54,14 @@ class Cluster:
         "The Airflow queue of workers beside this cluster, for flows to it.",
         section=_CLUSTER,
     )
+    pool: str | None = setting(
+        "pool",
+        None,
+        Text(),
+        "The Airflow pool of tasks that put load on this cluster, so that flows share it fairly. A task takes a slot "
+        "of the target's pool, or else of the source's, or else of Airflow's own.",
+        section=_CLUSTER,
+    )
     ledger: str | None = setting(
         "ledger", None, Text(), "Where the ledger of flows to this cluster is.", section=_CLUSTER
     )
@@ -81,7 +89,18 @@ class Topology:
         "The Spark of flows that name none: an Airflow connection, a Connect URL or a master.",
         section=_TOPOLOGY,
     )
+    version: int | None = setting(
+        "version",
+        None,
+        Integer(0),
+        "Raise it with a change that is to hold at every site: of two sites that describe a flow differently, the "
+        "target lets the one with the higher version run it. Among equals, only the site that gave the one that holds "
+        "may change it (a site's name is `TWINLOG_SITE`, or Airflow's base URL, or the host's).",
+        section=_TOPOLOGY,
+    )
     path: str = ""
+    site: str = ""
+    """The name of the site that reads it."""
 
     def flow(self, name: str) -> Flow:
         """The flow of that name; an error names the nearest spelling."""
@@ -98,6 +117,10 @@ class Topology:
     def queue_for(self, flow: Flow) -> str | None:
         """The Airflow queue of a flow: its own, or the one beside its target."""
         return flow.queue or self.clusters[flow.target].queue
+
+    def pool_for(self, flow: Flow) -> str | None:
+        """The Airflow pool that a flow's tasks take a slot of: its target's, or else its source's."""
+        return self.clusters[flow.target].pool or self.clusters[flow.source].pool
 
     def ledger_for(self, flow: Flow) -> str:
         """The ledger of a flow: its own, or the one beside its target, or the estate's."""

@@ -56,6 +56,8 @@ class CanaryResult:
     """Our own run that brought the round; None where somebody else's did, or nobody's."""
     notes: tuple[str, ...] = ()
     """What the last run had to say."""
+    skipped: str | None = None
+    """Why no canary was written, in a sentence."""
 
     @property
     def exit_code(self) -> int:
@@ -77,6 +79,7 @@ class CanaryResult:
             "seconds": round(self.seconds, 3),
             "run": self.run,
             "notes": list(self.notes),
+            "skipped": self.skipped,
         }
 
 
@@ -100,6 +103,10 @@ class Canary:
         started = time.monotonic()
         deadline = started + timeout_s
         round_id = new_run_id()
+        refused = self._refused()
+        if refused is not None:
+            nothing = judge([], [], complete=True)
+            return CanaryResult(self._flow.name, round_id, self._topic, self._twin, 0, nothing, 0.0, skipped=refused)
         with (
             self._target.raw() as target,
             self._source.raw(beside=target) as source,
@@ -128,6 +135,12 @@ class Canary:
             None if result.skipped else result.run,
             tuple(result.warnings) if result.skipped is None else (result.skipped,),
         )
+
+    def _refused(self) -> str | None:
+        """Why the flow would not bring any; another run's lease is waited for."""
+        with self._target.raw() as target:
+            reason = self._mirror.reason_to_rest(target)
+        return None if reason is None else f"{reason}, so no canary is written"
 
     def _send(self, round_id: str, partitions: int, records: int) -> list[Mark]:
         marks: list[Mark] = []

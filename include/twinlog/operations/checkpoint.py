@@ -31,15 +31,14 @@ from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import Translator
 from twinlog.model.checkpoints import Reason, checkpoints_transactional_id
-from twinlog.model.flow_state import State
-from twinlog.model.lanes import state_topic
+from twinlog.model.description import described
 from twinlog.model.naming import checkpoints_topic
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint_writing import CheckpointWriting
+from twinlog.operations.flow_gate import SOURCE_LEADS, reason_to_leave, record_of
 from twinlog.operations.group_translation import group_translation
 from twinlog.operations.internal_topics import create_small_topic
-from twinlog.operations.lease import flow_store
 from twinlog.operations.position_keeping import MOST_AGE_S, RENEWALS_A_RETENTION
 from twinlog.operations.readiness import Readiness, ReadinessTables, readiness
 from twinlog.operations.source_groups import read_source_groups
@@ -50,8 +49,6 @@ CONNECTIONS = 4
 """To each broker that groups are written to; a broker works on one request of a connection at a time."""
 
 _NOT_WRITTEN = "no checkpoint is written; grant it, or set emit.checkpoints.enabled: false"
-
-_TARGET_LEADS = frozenset({State.FAILED_OVER, State.FAILING_BACK})
 
 _HELP = {
     Reason.NOT_AUTHORIZED: "grant Read on the group, and on its topics",
@@ -153,21 +150,25 @@ class Checkpointing:
         return result
 
     def run_if_due(self) -> tuple[str, ...]:
-        """The pass at the end of a run, as often as the flow says; what there is to say of it. It fails no run."""
-        flow = self._flow
-        intervals = [flow.emit_checkpoints_interval_seconds] if flow.emit_checkpoints_enabled else []
-        intervals += [flow.sync_group_offsets_interval_seconds] if flow.sync_group_offsets_enabled else []
-        if not intervals:
-            return ()
+        """The pass at the end of a run, where it is due; what there is to say of it. It fails no run."""
         try:
-            last_ms = self._tables.last_ms()
-            if last_ms is not None and time.time() * 1000 - last_ms < min(intervals) * 1000:
+            if not self.due():
                 return ()
             result = self.run()
         # Storage fails with errors of the operating system's kind, S3 too.
         except (TwinlogError, OSError) as failed:
             return (f"the groups were not checkpointed: {failed}",)
         return (*result.failures, *result.standings.notes, *([result.skipped] if result.skipped else []))
+
+    def due(self) -> bool:
+        """Whether it is time for a pass at the end of a run, by what the flow says."""
+        flow = self._flow
+        intervals = [flow.emit_checkpoints_interval_seconds] if flow.emit_checkpoints_enabled else []
+        intervals += [flow.sync_group_offsets_interval_seconds] if flow.sync_group_offsets_enabled else []
+        if not intervals:
+            return False
+        last_ms = self._tables.last_ms()
+        return last_ms is None or time.time() * 1000 - last_ms >= min(intervals) * 1000
 
     def look(self) -> Readiness:
         """How every group stands now; nothing is written."""
@@ -176,7 +177,8 @@ class Checkpointing:
             return readiness(self._flow, source, target, found, translate)
 
     def _look(self, source: RawClient, target: RawClient) -> tuple[Standings, Translator]:
-        written = target.run(self._store(target).read())
+        strange: list[str] = []
+        written = target.run(self._store(target).read(strange))
         groups = target.run(read_source_groups(source, self._flow, {place.group for place in written}))
         translate = group_translation(self._topology, self._flow, self._source, self._target, self._ledger)
         there = target.run(read_target_groups(target, groups, written))
@@ -188,7 +190,7 @@ class Checkpointing:
             renew_before_ms=self._renew_before_ms(target),
             sync=self._flow.sync_group_offsets_enabled,
         )
-        return found, translate.onward
+        return replace(found, notes=(*found.notes, *strange)), translate.onward
 
     def _renew_before_ms(self, target: RawClient) -> int:
         if not self._flow.sync_group_offsets_enabled:
@@ -201,13 +203,12 @@ class Checkpointing:
 
     def _refused(self, target: RawClient) -> str | None:
         """Why nothing may be written for the groups now, in a sentence."""
-        name = state_topic(self._flow.source, self._flow.target)
-        if target.run(target.metadata([name])).topics[name].is_missing:
+        record = target.run(record_of(self._flow, target))
+        if not record.lanes:
             return f"{self._flow.name} has never run, so nothing can be translated; run `twinlog mirror` first"
-        state = target.run(flow_store(self._flow, target).read()).state
-        if state in _TARGET_LEADS:
-            return f"{self._flow.name} is {state}: its groups go on by themselves on {self._flow.target}"
-        return None
+        if record.state not in SOURCE_LEADS:
+            return f"{self._flow.name} is {record.state}: its groups go on by themselves on {self._flow.target}"
+        return reason_to_leave(self._flow, record, described(self._topology, self._flow), SOURCE_LEADS)
 
     def _open(self, target: RawClient) -> TransactionalWriter:
         replicas = self._flow.checkpoints_topic_replication_factor

@@ -26,6 +26,7 @@ from twinlog.intake.extensions import naming_of
 from twinlog.model.naming import HEARTBEATS
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.topology import Flow
+from twinlog.operations.flow_gate import SOURCE_LEADS, reason_to_leave, record_of
 from twinlog.operations.internal_topics import create_small_topic
 from twinlog.wire.mirror_maker import Heartbeat
 
@@ -52,11 +53,16 @@ class HeartbeatResult:
         return asdict(self)
 
 
-def emit_heartbeat(flow: Flow, access: ClusterAccess) -> HeartbeatResult:
-    """Write one heartbeat of the flow to its source."""
+def emit_heartbeat(flow: Flow, access: ClusterAccess, target_access: ClusterAccess) -> HeartbeatResult:
+    """Write one heartbeat of the flow to its source, which `access` leads to; after a failover nothing is written there
+    any more, since what it has and the target has not must be told when it comes back."""
     if not flow.emit_heartbeats_enabled:
         return HeartbeatResult(flow.name, flow.source, skipped=f"{flow.name}: emit.heartbeats.enabled is false")
-    with access.raw() as source:
+    with target_access.raw() as target, access.raw(beside=target) as source:
+        reason = reason_to_leave(flow, target.run(record_of(flow, target)), None, SOURCE_LEADS)
+        if reason is not None:
+            said = f"{reason}, so no heartbeat is written to {flow.source}"
+            return HeartbeatResult(flow.name, flow.source, skipped=said)
         written = source.run(_write(source, principal_of(access.settings), flow))
     return HeartbeatResult(flow.name, flow.source, timestamp_ms=written.timestamp_ms)
 

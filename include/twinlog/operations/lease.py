@@ -35,6 +35,7 @@ from twinlog.cluster.fencing import fence_lanes
 from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.raw import RawClient
 from twinlog.errors import NotAuthorizedError, TwinlogError
+from twinlog.model.description import Description, adopted, why_not
 from twinlog.model.flow_state import FlowRecord, Holder, Lease, State
 from twinlog.model.lanes import state_topic
 from twinlog.model.topology import Flow
@@ -56,12 +57,21 @@ class Held:
 
 
 @contextmanager
-def held(flow: Flow, access: ClusterAccess, target: RawClient, run: str, *, lease_s: float = LEASE_S) -> Iterator[Held]:
-    """Hold the lease for `run` inside the block; `target` and `access` are of the target cluster."""
+def held(
+    flow: Flow,
+    access: ClusterAccess,
+    target: RawClient,
+    run: str,
+    *,
+    lease_s: float = LEASE_S,
+    ours: Description | None = None,
+) -> Iterator[Held]:
+    """Hold the lease for `run` inside the block; `target` and `access` are of the target cluster, and `ours` is how
+    this site describes the flow, which must not differ from what holds there."""
     store = flow_store(flow, target)
     # The try as well as the run: process ids come again, in a container that is started again above all.
     holder = Holder(run, f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}")
-    answer = _take(flow, store, target, holder, lease_s)
+    answer = _take(flow, store, target, holder, lease_s, ours)
     if answer.refused is not None:
         yield answer
         return
@@ -69,11 +79,20 @@ def held(flow: Flow, access: ClusterAccess, target: RawClient, run: str, *, leas
         yield _settle_lanes(flow, store, target, answer)
 
 
+def reason_to_wait(flow: Flow, seen: FlowRecord, run: str, ours: Description) -> str | None:
+    """Why `run` would not get the lease now, in a sentence; None where it would."""
+    taken = seen.leased_by(Lease(run, "", 0), _now_ms()) is None
+    differs = why_not(seen.description, ours, flow.name) is not None
+    return _reason(flow, seen, ours) if taken or differs or seen.state is not State.ACTIVE else None
+
+
 def flow_store(flow: Flow, target: RawClient) -> FlowStore:
     return FlowStore(target, flow.name, state_topic(flow.source, flow.target))
 
 
-def _take(flow: Flow, store: FlowStore, target: RawClient, holder: Holder, lease_s: float) -> Held:
+def _take(  # noqa: PLR0917 - who wants the lease of what, each once
+    flow: Flow, store: FlowStore, target: RawClient, holder: Holder, lease_s: float, ours: Description | None
+) -> Held:
     seen = FlowRecord()
 
     def decide(found: FlowRecord) -> FlowRecord | None:
@@ -84,12 +103,16 @@ def _take(flow: Flow, store: FlowStore, target: RawClient, holder: Holder, lease
         leased = found.leased_by(_lease(holder, lease_s), _now_ms())
         if leased is None:
             return None
+        if ours is not None:
+            if why_not(found.description, ours, flow.name) is not None:
+                return None
+            leased = replace(leased, description=adopted(found.description, ours))
         return replace(leased.laid_out(flow.lanes), throttle_bytes_per_s=int((flow.throttle or 0) * 1_000_000))
 
     record = target.run(store.change(decide))
     if record is not None:
         return Held(holder, record)
-    return Held(holder, seen, _reason(flow, seen))
+    return Held(holder, seen, _reason(flow, seen, ours))
 
 
 def _settle_lanes(flow: Flow, store: FlowStore, target: RawClient, taken: Held) -> Held:
@@ -141,8 +164,8 @@ def kept(flow: Flow, access: ClusterAccess, holder: Holder, lease_s: float) -> I
 
 def _keep(flow: Flow, access: ClusterAccess, holder: Holder, lease_s: float, over: threading.Event) -> None:
     def renewed(found: FlowRecord) -> FlowRecord | None:
-        may_go_on = found.reason_to_stop(holder, flow.name) is None
-        return replace(found, lease=_lease(holder, lease_s)) if may_go_on else None
+        # Of a flow that was paused, too: its lanes finish what they have, and whoever drains it waits for that.
+        return replace(found, lease=_lease(holder, lease_s)) if found.is_leased_to(holder) else None
 
     def change(decide: Callable[[FlowRecord], FlowRecord | None]) -> FlowRecord | None:
         # A connection a change: few enough, and none is left half-dead by a broker's restart.
@@ -179,9 +202,11 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def _reason(flow: Flow, seen: FlowRecord) -> str:
+def _reason(flow: Flow, seen: FlowRecord, ours: Description | None = None) -> str:
     if seen.state is not State.ACTIVE:
         return f"{flow.name} is {seen.state}; nothing was copied"
+    if ours is not None and (differs := why_not(seen.description, ours, flow.name)) is not None:
+        return f"{differs}; nothing was copied"
     if seen.lease is None:
         return f"{flow.name} could not be leased; nothing was copied"
     return f"{seen.lease.holder} holds {flow.name}; nothing was copied"

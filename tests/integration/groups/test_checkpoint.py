@@ -20,9 +20,10 @@ from support.groups import (
     share,
     staying,
 )
-from support.mirroring import Twins
+from support.mirroring import Twins, producer
 from support.source_logs import fill, recreate
 from twinlog.model.checkpoints import Reason
+from twinlog.model.naming import checkpoints_topic
 from twinlog.operations.checkpoint import checkpoint_store
 from twinlog.operations.checkpoint_writing import CheckpointWriting
 from twinlog.operations.standings import Standing
@@ -189,11 +190,12 @@ def test_a_group_that_is_gone_from_the_source_is_told_of(flow: Twins, topic: str
     assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 10}
 
 
-def test_a_group_that_is_active_on_the_target_is_untouched(flow: Twins, topic: str, group: str) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_that_is_active_on_the_target_is_untouched(flow: Twins, topic: str, group: str, protocol: str) -> None:
     filled(flow, topic)
     read(flow.source_servers, group, topic, 30)
     flow.mirror()
-    with staying(flow.target_servers, group, flow.twin(topic)):
+    with staying(flow.target_servers, group, flow.twin(topic), group_protocol=protocol):
         result = checkpoint(flow)
         assert commits(flow.target_servers, group) == []
 
@@ -272,6 +274,26 @@ def test_the_words_of_a_commit_travel_and_old_ones_are_renewed(
     renewed = checkpoint(flow)
 
     assert (renewed.records, renewed.commits) == (1, 1)
+
+
+def test_a_strange_record_among_the_checkpoints_is_told_and_passed_over(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    commit(flow.source_servers, group, topic, {0: 3})
+    flow.mirror()
+    checkpoint(flow)
+    writer = producer(flow.target_servers)
+    writer.produce(checkpoints_topic(flow.flow), b"what is this", b"somebody's")
+    assert writer.flush(30) == 0
+    commit(flow.source_servers, group, topic, {0: 5})
+
+    result = checkpoint(flow)
+    planned = planning(flow).plan(group)
+
+    assert result.commits == 1
+    for notes in (result.standings.notes, planned.notes):
+        (note,) = [note for note in notes if checkpoints_topic(flow.flow) in note]
+        assert note.endswith("it is passed over")
+    assert [(row["partition"], row["offset"]) for row in planned.plan] == [(0, 5)]
 
 
 def test_a_dry_run_and_a_flow_that_only_emits_commit_nothing(flow: Twins, topic: str, group: str) -> None:

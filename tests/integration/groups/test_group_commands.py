@@ -35,6 +35,8 @@ def topology_file(flow: Twins, folder: Path, source_servers: str | None = None) 
     file.write_text(
         yaml.safe_dump(
             {
+                # The flow has run by other settings: the file that is to hold now says so.
+                "version": 1,
                 "clusters": {alias: {"bootstrap.servers": address} for alias, address in servers.items()},
                 "ledger": flow.topology.ledger,
                 "flows": {

@@ -66,6 +66,7 @@ def test_every_flow_setting_can_be_written(tmp_path: Path) -> None:
         "replication.factor": "source",
         "topics": "a,b",
         "schedule": "@continuous",
+        "canary.schedule": "@hourly",
     }
     lines = []
     for item in settings_of(Flow).values():
@@ -189,3 +190,19 @@ def test_an_unknown_flow_is_named_with_the_nearest(tmp_path: Path) -> None:
     topology = loaded(tmp_path, CLUSTERS + "flows:\n  nyc->lon:\n")
     with pytest.raises(TopologyError, match='no flow is called "nyc->lno"; did you mean "nyc->lon"\\?'):
         topology.flow("nyc->lno")
+
+
+def test_a_topology_has_a_version_and_the_site_that_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "topology.yaml"
+    clusters = "{nyc: {bootstrap.servers: 'nyc:9092'}, lon: {bootstrap.servers: 'lon:9092'}}"
+    text = f"clusters: {clusters}\nflows: {{nyc->lon: {{}}}}\n"
+    path.write_text("version: 12\n" + text)
+    named = load(path, environ={"TWINLOG_SITE": "edge-7"})
+    unnamed = load(path, environ={})
+    assert (named.version, named.site) == (12, "edge-7")
+    assert unnamed.site
+    path.write_text(text)
+    assert load(path, environ={}).version is None
+    path.write_text("version: latest\n" + text)
+    with pytest.raises(TopologyError, match=r"topology.yaml:1: version: expected a whole number, not \"latest\""):
+        load(path, environ={})
