@@ -1,11 +1,12 @@
 """Compacts one flow's ledger on Spark: merges small files, joins rows that run on, drops rows of records
 long gone.
 
-    spark-submit spark_jobs/compact_ledger.py --ledger s3a://bucket/ledger --source nyc --target lon
+    twinlog --json ledger floors 'nyc->lon' > floors.json
+    spark-submit spark_jobs/compact_ledger.py --ledger s3a://bucket/ledger --source nyc --target lon \\
+        --floors floors.json
 
-Where the logs start is handed over in a JSON file of rows {source_topic, source_topic_id, target_topic,
-target_topic_id, partition, source_start, target_start}, since a Spark job asks no cluster; without it no
-row is dropped. Prints what was done as one JSON object.
+Where the logs start is handed over in that file, since a Spark job asks no cluster; without it no row is dropped.
+Prints what was done as one JSON object.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from twinlog.ledger.compact import Compacted, Floor, Retention
 from twinlog.ledger.compact_spark import compact_on_spark
 from twinlog.ledger.store import Ledger
 from twinlog.model.offsets import PartitionPair
+from twinlog.operations.spark_session import bring_package
 
 _DAY_MS = 24 * 3600 * 1000
 
@@ -45,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--ledger", required=True, help="the topology's `ledger`")
     options.add_argument("--source", required=True, help="alias of the flow's source cluster")
     options.add_argument("--target", required=True, help="alias of the flow's target cluster")
-    options.add_argument("--floors", type=Path, help="JSON file that says where the logs start")
+    options.add_argument("--floors", type=Path, help="what `twinlog --json ledger floors` says")
     options.add_argument("--keep-days", type=float, default=30.0, help="keep rows at least so long (default 30)")
     options.add_argument("--all", action="store_true", help="rewrite large files too")
     options.add_argument("--least", type=int, default=2, help="merge only so many files or more (default 2)")
@@ -75,7 +77,7 @@ def _floors(path: Path | None) -> list[Floor]:
             row["source_start"],
             row["target_start"],
         )
-        for row in json.loads(path.read_text())
+        for row in json.loads(path.read_text())["floors"]
     ]
 
 
@@ -83,6 +85,7 @@ def main() -> None:
     arguments = parser().parse_args()
     spark = SparkSession.builder.appName(f"twinlog compact {arguments.source}->{arguments.target}").getOrCreate()
     try:
+        bring_package(spark)
         done = run(spark, arguments)
     finally:
         spark.stop()

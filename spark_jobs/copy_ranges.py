@@ -23,6 +23,7 @@ from twinlog.commands.progress_display import show_on
 from twinlog.operations.copy_on_spark import copy_on_spark
 from twinlog.operations.mirror import Limits, Mirror
 from twinlog.operations.mirror_result import MirrorResult
+from twinlog.operations.spark_session import bring_package
 
 
 def run(spark: SparkSession, arguments: argparse.Namespace, console: Console) -> MirrorResult:
@@ -54,6 +55,7 @@ def main() -> int:
     console = Console()
     spark = SparkSession.builder.appName(f"twinlog {arguments.flow}").getOrCreate()
     try:
+        bring_package(spark)
         result = run(spark, arguments, console)
     finally:
         spark.stop()

@@ -137,3 +137,24 @@ class SparkUnreachableError(TwinlogError):
 
     retriable = True
     exit_code = 3
+
+
+class SparkFailedError(TwinlogError):
+    """Spark took the work and did not finish it: it lost its server, its executors or its session."""
+
+    retriable = True
+
+
+class CanaryError(TwinlogError):
+    """Marked records did not arrive as they were sent."""
+
+
+class CopyIncompleteError(TwinlogError):
+    """A run ended, and something that it should have copied was not."""
+
+
+def of_kind(kind: str, message: str) -> TwinlogError:
+    """An error that was told by the name of its class in another process, of that class again."""
+    found = globals().get(kind, TwinlogError)
+    error: TwinlogError = found.__new__(found, message)
+    return error

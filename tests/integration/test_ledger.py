@@ -33,6 +33,7 @@ from twinlog.ledger.record import Recorded, record
 from twinlog.ledger.schema import IN_MEMORY
 from twinlog.ledger.store import Ledger
 from twinlog.model.offsets import JournalEntry, PartitionPair
+from twinlog.operations.spark_session import bring_package
 from twinlog.wire.journal import encode_key
 
 # Nothing here goes through pandas; the client warns of its version when it is imported.
@@ -53,6 +54,7 @@ def ledger(tmp_path: Path) -> Ledger:
 @pytest.fixture(scope="module")
 def spark(spark_connect: str) -> Iterator[SparkSession]:
     with connected(spark_connect) as session:
+        bring_package(session)
         yield session
 
 
@@ -290,7 +292,7 @@ def test_the_job_compacts_and_says_what_it_did(ledger: Ledger, spark_connect: st
         "target_start": last.target_end,
     }
     floors = tmp_path / "floors.json"
-    floors.write_text(json.dumps([floor]))
+    floors.write_text(json.dumps({"flow": "nyc->lon", "floors": [floor]}))
     job = Path(__file__).parents[2] / "spark_jobs" / "compact_ledger.py"
     arguments = ["--ledger", str(tmp_path / "ledger"), "--source", "nyc", "--target", "lon", "--floors", str(floors)]
     done = subprocess.run(

@@ -227,6 +227,10 @@ def test_the_command_says_what_it_did(
         )
     )
 
+    assert cli.main(["--topology", str(file), "--json", "ledger", "floors", flow.flow.name]) == 0
+    (floor,) = json.loads(capsys.readouterr().out)["floors"]
+    assert (floor["source_topic"], floor["source_start"]) == (topic, 100)
+    assert (floor["target_topic"], floor["target_start"]) == (flow.twin(topic), 100)
     assert cli.main(["--topology", str(file), "--json", "ledger", "compact", flow.flow.name, "--keep-days", "0"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["flow"] == flow.flow.name

@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from local.kafka import KafkaClusters
+from support.bare_python import bare_python
 from support.mirroring import NO_HEARTBEATS, create_topic, producer
 from support.reading import read_committed
 from support.source_logs import fill
@@ -190,3 +191,47 @@ def test_the_same_job_under_spark_submit_says_how_far_it_has_come(
     # spark-submit brings both streams of its driver on standard output; standard error is for its own log.
     assert PROGRESS.search(done.stdout), done.stdout + done.stderr
     assert read_committed(lon, twin_of(topology, topic)) == read_committed(nyc, topic)
+
+
+def test_tasks_that_spark_tries_again_copy_nothing_twice(
+    kafka_pair: KafkaClusters, spark_connect: str, topology: Path, topic: str, tmp_path: Path
+) -> None:
+    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+    create_topic(source, topic, 8, {})
+    for partition in range(8):
+        fill(source, topic, range(50), partition)
+    folder = tmp_path / "failed"
+    folder.mkdir()
+    flow = flow_of(topology)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "support.fail_once", str(topology), str(folder), flow, spark_connect],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY / "include"), str(REPOSITORY / "tests")])},
+    )
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["failed"], found["failures"], found["records"]) == (2, [], 400)
+    assert read_committed(target, f"{flow.partition('->')[0]}.{topic}") == read_committed(source, topic)
+
+
+def test_a_module_that_spark_lacks_is_named_in_one_sentence(
+    kafka_pair: KafkaClusters, topology: Path, topic: str, tmp_path: Path
+) -> None:
+    nyc = kafka_pair["nyc"].bootstrap_servers
+    create_topic(nyc, topic, 1, {})
+    fill(nyc, topic, ["one"])
+    bare = bare_python(tmp_path / "python", without=("crc32c*", "lz4*"))
+    arguments = ["--topology", str(topology), "mirror", flow_of(topology)]
+
+    done = in_a_process(sys.executable, "-m", "twinlog.cli", *arguments, PYSPARK_PYTHON=str(bare))
+
+    assert done.returncode == 2, done.stderr
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("twinlog: ")]
+    assert f"{bare} (Python 3." in sentence
+    assert "has no module crc32c, lz4;" in sentence
+    assert "Traceback" not in done.stderr

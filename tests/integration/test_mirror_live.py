@@ -14,10 +14,12 @@ from kafka.protocol.admin import AlterClientQuotasRequest
 
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, twins
-from support.source_logs import fill
+from support.source_logs import delete_topic, fill
 from support.waiting import await_condition
 from twinlog.cluster.copier import Outcome
+from twinlog.model.findings import FindingKind
 from twinlog.model.flow_state import State
+from twinlog.model.offsets import TopicPartition
 from twinlog.operations.mirror import Limits
 from twinlog.operations.mirror_result import MirrorResult
 
@@ -88,6 +90,17 @@ def test_a_flow_that_is_paused_is_drained(flow: Twins, topic: str) -> None:
     assert flow.mirror().skipped == f"{name} is paused; nothing was copied"
     flow.change_record(lambda record: record.moved_to(State.ACTIVE, name))
     assert flow.with_settings(throttle=None).mirror().failures == []
+    assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def test_a_twin_that_is_deleted_while_it_is_filled_is_named_and_filled_anew(flow: Twins, topic: str) -> None:
+    result, seconds = while_it_runs(flow, topic, lambda: delete_topic(flow.target_servers, flow.twin(topic)))
+
+    assert {finding.kind for finding in result.findings} == {FindingKind.TARGET_MISSING}
+    assert {finding.partition for finding in result.findings} == {TopicPartition(topic, 0), TopicPartition(topic, 1)}
+    assert seconds < SOON_S
+    (flow := flow.with_settings(throttle=None)).mirror()
+    assert flow.mirror().findings == ()
     assert flow.read_target(topic) == flow.read_source(topic)
 
 

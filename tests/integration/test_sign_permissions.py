@@ -72,13 +72,13 @@ def test_the_command_says_which_permission_it_lacks(flow: Twins) -> None:
     hand = Hand(flow.source_servers)
 
     with pytest.raises(NotAuthorizedError) as creating:
-        emit_heartbeat(flow.flow, flow.ends().source)
+        emit_heartbeat(flow.flow, flow.ends().source, flow.ends().target)
     hand.create(HEARTBEATS)
     hand.allow(READER, "DESCRIBE", HEARTBEATS)
     with pytest.raises(NotAuthorizedError) as writing:
-        emit_heartbeat(flow.flow, flow.ends().source)
+        emit_heartbeat(flow.flow, flow.ends().source, flow.ends().target)
     hand.allow(READER, "WRITE", HEARTBEATS)
-    written = emit_heartbeat(flow.flow, flow.ends().source)
+    written = emit_heartbeat(flow.flow, flow.ends().source, flow.ends().target)
 
     assert str(creating.value).startswith(not_allowed(flow, "CREATE", HEARTBEATS))
     assert str(writing.value).startswith(not_allowed(flow, "WRITE", HEARTBEATS))

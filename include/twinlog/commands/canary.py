@@ -56,6 +56,9 @@ def run(asked: argparse.Namespace, console: Console) -> int:
 
 def _lines(result: CanaryResult) -> Iterator[str]:
     verdict = result.verdict
+    if result.skipped is not None:
+        yield result.skipped
+        return
     yield (
         f"{result.flow}: {verdict.arrived:,} of {verdict.sent:,} canaries arrived in {result.twin}, "
         f"{result.partitions} partitions, round {result.round}"

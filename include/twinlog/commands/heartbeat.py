@@ -25,7 +25,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     from twinlog.operations.heartbeat import emit_heartbeat  # noqa: PLC0415 - brings the Kafka clients
 
     context = FlowContext(asked)
-    result = emit_heartbeat(context.flow, context.access("source"))
+    result = emit_heartbeat(context.flow, context.access("source"), context.access("target"))
     console.result(_lines(result), result.to_json())
     return 0
 

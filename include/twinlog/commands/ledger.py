@@ -1,4 +1,5 @@
-"""`twinlog ledger rebuild FLOW`: the ledger made anew from the journal; `ledger compact FLOW`: both kept small."""
+"""`twinlog ledger rebuild FLOW`: the ledger made anew from the journal; `ledger compact FLOW`: both kept small; `ledger
+floors FLOW`: what a Spark job that compacts the files must know."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from twinlog.commands.console import Console
+from twinlog.commands.console import Console, table
 from twinlog.commands.flow_context import FlowContext
 
 KEEP_DAYS = 30.0
@@ -32,6 +33,11 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     )
     compact.add_argument("--all", action="store_true", help="write files anew that are large already, too")
     compact.set_defaults(run=run_compact)
+    floors = actions.add_parser(
+        "floors", parents=[common], help="where both logs start, as spark_jobs/compact_ledger.py takes it (with --json)"
+    )
+    floors.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
+    floors.set_defaults(run=run_floors)
 
 
 def run_rebuild(asked: argparse.Namespace, console: Console) -> int:
@@ -66,6 +72,32 @@ def run_compact(asked: argparse.Namespace, console: Console) -> int:
         {**asdict(done), "notes": list(done.notes)},
     )
     for note in done.notes:
+        console.note(f"twinlog: {note}")
+    return 0
+
+
+def run_floors(asked: argparse.Namespace, console: Console) -> int:
+    from twinlog.operations.ledger_upkeep import floors_of  # noqa: PLC0415 - keeps --help quick
+
+    context = FlowContext(asked)
+    found, notes = floors_of(context.flow, context.access("source"), context.access("target"), context.ledger())
+    rows = [
+        {
+            "source_topic": floor.pair.source_topic,
+            "source_topic_id": str(floor.pair.source_topic_id),
+            "target_topic": floor.pair.target_topic,
+            "target_topic_id": str(floor.pair.target_topic_id),
+            "partition": floor.pair.partition,
+            "source_start": floor.source_start,
+            "target_start": floor.target_start,
+        }
+        for floor in found
+    ]
+    headings = ("source_topic", "target_topic", "partition", "source_start", "target_start")
+    lines = [[heading.upper() for heading in headings]]
+    lines += [[str(row[heading]) for heading in headings] for row in rows]
+    console.result(table(lines), {"flow": context.flow.name, "floors": rows})
+    for note in notes:
         console.note(f"twinlog: {note}")
     return 0
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from twinlog.commands import metrics
-from twinlog.commands.arguments import positive
+from twinlog.commands.arguments import moment, positive
 from twinlog.commands.console import Console
 from twinlog.commands.flow_context import FlowContext
 from twinlog.commands.progress_display import show_on
@@ -22,6 +22,12 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
     parser.add_argument("--max-bytes", metavar="N", type=positive, help="end after about so many bytes")
     parser.add_argument("--max-seconds", metavar="S", type=positive, help="end after so many seconds")
+    parser.add_argument(
+        "--until",
+        metavar="TIME",
+        type=moment,
+        help="only what was written before (2026-01-31T12:00:00Z, or milliseconds)",
+    )
     parser.add_argument("--topic", metavar="NAME", action="append", help="only this topic; may be repeated")
     metrics.add_option(parser)
     parser.set_defaults(run=run)
@@ -35,7 +41,8 @@ def run(asked: argparse.Namespace, console: Console) -> int:
 
     context = FlowContext(asked)
     flow = context.flow
-    limits = Limits(asked.max_bytes, asked.max_seconds, frozenset(asked.topic) if asked.topic else None)
+    topics = frozenset(asked.topic) if asked.topic else None
+    limits = Limits(asked.max_bytes, asked.max_seconds, topics, asked.until)
     where = address(context.topology.spark_for(flow))
     # The clients first: what is wrong with them is known before Spark has taken its twenty seconds.
     mirror = Mirror(context.topology, flow, context.ends(), context.ledger(), show=show_on(console))

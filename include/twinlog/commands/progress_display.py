@@ -28,12 +28,13 @@ def show_on(console: Console) -> Show:
         nonlocal last_s
         if progress.seconds - last_s >= LINE_EVERY_S:
             last_s = progress.seconds
-            console.note(_sentence(progress))
+            console.note(sentence(progress))
 
     return line
 
 
-def _sentence(progress: Progress) -> str:
+def sentence(progress: Progress) -> str:
+    """One look in a line."""
     left = "" if progress.left_s is None else f", {progress.left_s:.0f} s left"
     return (
         f"{progress.records:,} of {progress.all_records:,} records, {progress.bytes / 1e6:,.1f} MB, "
@@ -45,5 +46,5 @@ def _draw(progress: Progress) -> None:
     share = progress.records / progress.all_records if progress.all_records else 1.0
     filled = int(share * _BAR)
     end = "\n" if progress.records >= progress.all_records else ""
-    sys.stderr.write(f"\r[{'#' * filled}{'.' * (_BAR - filled)}] {share:4.0%}  {_sentence(progress)}   {end}")
+    sys.stderr.write(f"\r[{'#' * filled}{'.' * (_BAR - filled)}] {share:4.0%}  {sentence(progress)}   {end}")
     sys.stderr.flush()

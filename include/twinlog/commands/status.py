@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from twinlog.commands import metrics
 from twinlog.commands.arguments import seconds
 from twinlog.commands.console import Console, table
+from twinlog.commands.words import behind
 
 if TYPE_CHECKING:
     from twinlog.operations.status import FlowStatus, SideStatus, Status
@@ -60,7 +61,7 @@ def _lines(found: Status) -> Iterator[str]:
             flow.flow,
             flow.state,
             _amount(flow.topics, flow.partitions),
-            _behind(flow.lag_records, flow.lag_seconds),
+            behind(flow.lag_records, flow.lag_seconds),
             _groups(flow),
             "none" if flow.heartbeat_age_s is None else f"{flow.heartbeat_age_s:,.1f} s ago",
             flow.last_run or "none",
@@ -74,7 +75,7 @@ def _lines(found: Status) -> Iterator[str]:
     if late:
         yield ""
         rows = [["FLOW", "TOPIC", "BEHIND"]]
-        yield from table(rows + [[flow, topic.topic, _behind(topic.records, topic.seconds)] for flow, topic in late])
+        yield from table(rows + [[flow, topic.topic, behind(topic.records, topic.seconds)] for flow, topic in late])
     for flow in found.flows:
         if flow.groups:
             yield ""
@@ -102,20 +103,12 @@ def _group_table(flow: FlowStatus) -> list[str]:
                 "yes" if group.ready else "no",
                 f"{group.partitions:,}",
                 f"{group.unread:,}",
-                _behind(group.lost_records, group.lost_seconds),
+                behind(group.lost_records, group.lost_seconds),
                 "; ".join(group.reasons),
             ]
             for group in flow.groups
         ]
     )
-
-
-def _behind(records: int | None, seconds: float | None) -> str:
-    if records is None:
-        return "unknown"
-    if not records:
-        return "nothing"
-    return f"{records:,} records, " + ("unknown age" if seconds is None else f"{seconds:,.1f} s")
 
 
 def _side(side: SideStatus) -> str:

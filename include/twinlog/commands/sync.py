@@ -22,7 +22,10 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
     parser.add_argument("--dry-run", action="store_true", help="only show the differences; exit 1 where there are any")
     parser.add_argument(
-        "--yes", action="store_true", help="delete topics that are gone from the source now, not after the grace period"
+        "--yes",
+        action="store_true",
+        help="delete topics that are gone from the source now, not after the grace period, and permissions that a "
+        "source cluster built anew does not have",
     )
     parser.set_defaults(run=run)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from twinlog.commands.arguments import moment, offset
 from twinlog.commands.console import Console, table
 from twinlog.commands.flow_context import FlowContext
+from twinlog.commands.words import behind
 from twinlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ def _lines(found: GroupPlan) -> Iterator[str]:
         where = "" if row["topic"] is None else f" {row['topic']}-{row['partition']}"
         by = "" if row["behind"] is None else f", by {row['behind']:,} offsets"
         yield f"left out:{where} {row['reason']}{by}"
-    lost = "unknown" if found.lost_records is None else f"{found.lost_records:,} records, {found.lost_seconds:,.1f} s"
-    yield f"not copied: {lost}"
+    yield f"not copied: {behind(found.lost_records, found.lost_seconds)}"
 
 
 def _offset(asked: argparse.Namespace, console: Console) -> int:

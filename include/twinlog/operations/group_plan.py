@@ -91,15 +91,13 @@ class GroupPlanning:
             return replace(alone, notes=(note, *alone.notes))
 
     def _plan(self, target: RawClient, source: RawClient | None, group: str, at_ms: int | None) -> GroupPlan:
-        written = {
-            place: found
-            for place, found in target.run(checkpoint_store(self._flow, target).read()).items()
-            if place.group == group
-        }
+        strange: list[str] = []
+        every = target.run(checkpoint_store(self._flow, target).read(strange))
+        written = {place: found for place, found in every.items() if place.group == group}
         groups = SourceGroups({})
         if source is not None:
             groups = target.run(read_source_groups(source, self._flow, {place.group for place in written}, only=group))
-        notes = groups.notes
+        notes = (*groups.notes, *strange)
         if not groups.commits and not groups.without:
             groups = groups_of_checkpoints(written, self._policy)
         access = None if source is None else self._source

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.errors import TwinlogError
+from twinlog.errors import LedgerError, TwinlogError
 from twinlog.ledger.store import Ledger
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.asking import ask_all
@@ -32,10 +32,18 @@ def readiness_of_flows(
     }
     now = ask_all(questions, timeout_s, lambda name: f"the groups of {name}")
     found = {name: answer for name, answer in now.items() if isinstance(answer, Readiness)}
+    problems = {name: answer for name, answer in now.items() if isinstance(answer, TwinlogError)}
     for name, ledger in ledgers.items():
-        if name not in found and (last := ReadinessTables(ledger).last()) is not None:
+        if name in found:
+            continue
+        try:
+            last = ReadinessTables(ledger).last()
+        except LedgerError as failure:
+            problems[name] = failure
+            continue
+        if last is not None:
             found[name] = last
-    return found, {name: answer for name, answer in now.items() if isinstance(answer, TwinlogError)}
+    return found, problems
 
 
 def _look(topology: Topology, flow: Flow, accesses: Callable[[Flow, str], ClusterAccess], ledger: Ledger) -> Readiness:

@@ -27,6 +27,7 @@ from twinlog.ledger.store import Ledger
 from twinlog.ledger.trim import removable
 from twinlog.model.offsets import PartitionPair, TopicPartition
 from twinlog.model.topology import Flow
+from twinlog.operations.flow_gate import SOURCE_LEADS, reason_to_leave, record_of
 from twinlog.operations.journal_trimming import remove_entries
 from twinlog.operations.recording import bring_up_to_date, journal_of
 
@@ -70,7 +71,12 @@ def keep_up(
     with target.raw() as client:
         proven = bring_up_to_date(ledger, flow, target, client, set())
         pairs, rows_before = recorded_pairs(ledger)
-        floors, notes = _floors(flow, pairs, source, client)
+        kept = reason_to_leave(flow, client.run(record_of(flow, client)), None, SOURCE_LEADS)
+        if kept is None:
+            floors, notes = _floors(flow, pairs, source, client)
+        else:
+            # What the source has by then may be made anew, or empty; what was mirrored from it must stay known.
+            floors, notes = [], [f"{kept}, so nothing was dropped of what it mirrored"]
         copied_before_ms = time.time_ns() // 1_000_000 - int(keep_days * _DAY_MS)
         retention = Retention(floors, copied_before_ms)
         done = compact(ledger, retention, everything=everything, least=1)
@@ -82,6 +88,15 @@ def keep_up(
             removed = client.run(remove_entries(client, flow.name, journal.topic, going))
     rows_after = rows_before - done.rows_before + done.rows_after
     return LedgerUpkeep(flow.name, done.files, rows_before, rows_after, removed, tuple(notes))
+
+
+def floors_of(
+    flow: Flow, source: ClusterAccess, target: ClusterAccess, ledger: Ledger
+) -> tuple[list[Floor], list[str]]:
+    """Where both logs of the ledger's pairs start, for a Spark job to drop rows by: it asks no cluster itself."""
+    pairs, _ = recorded_pairs(ledger)
+    with target.raw() as client:
+        return _floors(flow, pairs, source, client)
 
 
 def _floors(

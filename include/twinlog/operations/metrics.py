@@ -17,7 +17,7 @@ from twinlog.model.metrics import Metric, Sample
 from twinlog.model.topology import Topology
 from twinlog.operations.canary import CanaryResult
 from twinlog.operations.closer_look import AccessFor
-from twinlog.operations.mirror_result import MirrorResult
+from twinlog.operations.mirror_result import CopyResult, MirrorResult, RecordedRun
 from twinlog.operations.pace import Pace, measure_pace
 from twinlog.operations.status import FlowStatus, Status
 
@@ -82,17 +82,31 @@ def run_samples(result: MirrorResult, ended_s: float | None = None) -> Iterator[
     """What a run did; nothing is known of one that was skipped."""
     if result.skipped is not None:
         return
-    flow, recorded = result.flow, result.recorded
+    yield from recorded_samples(result.flow, result.recorded, result.seconds, ended_s)
+    yield from copy_samples(result)
+
+
+def recorded_samples(
+    flow: str, recorded: RecordedRun, seconds: float, ended_s: float | None = None
+) -> Iterator[Sample]:
+    """How much a run copied, in so many seconds of copying."""
     yield m.RUN_END(time.time() if ended_s is None else ended_s, flow=flow)
-    yield m.RUN_SECONDS(result.seconds, flow=flow)
     yield m.RUN_RECORDS(recorded.records, flow=flow)
     yield m.RUN_BYTES(recorded.bytes, flow=flow)
-    yield m.RUN_LEFT(result.left_records, flow=flow)
     for kind, offsets in sorted(recorded.gaps.items()):
         yield m.RUN_GAPS(offsets, flow=flow, kind=kind)
-    if result.seconds:
-        yield m.COPY_RECORDS_PER_SECOND(recorded.records / result.seconds, flow=flow)
-        yield m.COPY_BYTES_PER_SECOND(recorded.bytes / result.seconds, flow=flow)
+    if seconds:
+        yield m.COPY_RECORDS_PER_SECOND(recorded.records / seconds, flow=flow)
+        yield m.COPY_BYTES_PER_SECOND(recorded.bytes / seconds, flow=flow)
+
+
+def copy_samples(result: CopyResult) -> Iterator[Sample]:
+    """How copying went; nothing is known of a run that was skipped."""
+    if result.skipped is not None:
+        return
+    flow = result.flow
+    yield m.RUN_SECONDS(result.seconds, flow=flow)
+    yield m.RUN_LEFT(result.left_records, flow=flow)
     for found in FindingKind:
         partitions = {finding.partition for finding in result.findings if finding.kind is found}
         yield m.FINDINGS(len(partitions), flow=flow, kind=found)

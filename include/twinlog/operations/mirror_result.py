@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from twinlog.cluster.copier import LaneReport, Outcome
@@ -27,11 +27,18 @@ class RecordedRun:
     records: int = 0
     bytes: int = 0
     gaps: Mapping[str, int] = field(default_factory=dict)
+    topics: tuple[str, ...] = ()
+    """The source's topics of which there are records among them."""
+    notes: tuple[str, ...] = ()
+    """What telling others of the run had to say."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"records": self.records, "bytes": self.bytes, "gaps": dict(self.gaps)}
 
 
 @dataclass(frozen=True, slots=True)
-class MirrorResult:
-    """One run."""
+class CopyResult:
+    """What became of copying in one run; how much was copied, the journal says."""
 
     flow: str
     run: str
@@ -41,17 +48,18 @@ class MirrorResult:
     partitions: int = 0
     left_records: int = 0
     """Offsets that were ready and did not fit the budget."""
-    recorded: RecordedRun = field(default_factory=RecordedRun)
     lanes: tuple[LaneReport, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     """What preparing the target had to say; it kept nothing from being copied that is not a finding too."""
+    since: int = 0
+    """How far the ledger was before; the run's entries come after."""
 
     @property
     def failures(self) -> list[str]:
         """What kept a lane or a partition from being copied, each a sentence."""
         lanes = [report.reason for report in self.lanes if report.outcome is Outcome.FAILED]
-        return lanes + [finding.message for finding in self.findings if finding.kind is not FindingKind.HELD_BACK]
+        return lanes + failures_of(self.findings)
 
     @property
     def warnings(self) -> list[str]:
@@ -64,25 +72,43 @@ class MirrorResult:
             "flow": self.flow,
             "run": self.run,
             "skipped": self.skipped,
-            "records": self.recorded.records,
-            "bytes": self.recorded.bytes,
             "seconds": round(self.seconds, 3),
             "partitions": self.partitions,
             "left_records": self.left_records,
-            "gaps": dict(self.recorded.gaps),
-            "findings": [
-                {
-                    "kind": finding.kind,
-                    "topic": finding.partition.topic,
-                    "partition": finding.partition.partition,
-                    "offset": finding.offset,
-                    "message": finding.message,
-                }
-                for finding in self.findings
-            ],
+            "findings": [_finding(finding) for finding in self.findings],
             "notes": list(self.notes),
             "lanes": [{"lane": one.lane, "outcome": one.outcome, "reason": one.reason} for one in self.lanes],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorResult(CopyResult):
+    """One whole run."""
+
+    recorded: RecordedRun = field(default_factory=RecordedRun)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**CopyResult.to_json(self), **self.recorded.to_json()}
+
+
+def whole_run(copied: CopyResult, recorded: RecordedRun) -> MirrorResult:
+    """The result of a run that has copied and recorded."""
+    return MirrorResult(**{column.name: getattr(copied, column.name) for column in fields(copied)}, recorded=recorded)
+
+
+def failures_of(findings: Iterable[Finding]) -> list[str]:
+    """The findings that somebody has to do something about; what is held back comes by itself."""
+    return [finding.message for finding in findings if finding.kind is not FindingKind.HELD_BACK]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "topic": finding.partition.topic,
+        "partition": finding.partition.partition,
+        "offset": finding.offset,
+        "message": finding.message,
+    }
 
 
 def held_to_the_end(reports: Sequence[LaneReport]) -> list[LaneReport]:

@@ -31,6 +31,12 @@ RENEWALS_A_RETENTION = 4
 """Well within the time: a flow may stand still for most of it and has its positions yet."""
 
 
+async def renewal_due(target: RawClient, record: FlowRecord) -> bool:
+    """Whether the positions were last written anew too long ago."""
+    retention_s = await offsets_retention_s(target)
+    return _now_ms() - record.renewed_at_ms >= min(MOST_AGE_S, retention_s / RENEWALS_A_RETENTION) * 1000
+
+
 @dataclass(frozen=True)
 class PositionKeeper:
     """The positions of one flow, under the lease of one try of a run."""
@@ -57,10 +63,9 @@ class PositionKeeper:
 
     def renew_if_due(self, found: Partitions) -> Partitions:
         """Write all positions anew where that was last done too long ago."""
-        retention_s = self.target.run(offsets_retention_s(self.target))
-        now_ms = int(time.time() * 1000)
-        if now_ms - self.record.renewed_at_ms < min(MOST_AGE_S, retention_s / RENEWALS_A_RETENTION) * 1000:
+        if not self.target.run(renewal_due(self.target, self.record)):
             return found
+        now_ms = _now_ms()
         known = [pair for row, pair in enumerate(found.pairs) if found.positions[row] is not None]
         renewed = _with(found, self._write(known, {}))
         store = flow_store(self.flow, self.target)
@@ -86,3 +91,7 @@ class PositionKeeper:
 def _with(found: Partitions, written: Mapping[TopicPartition, Position]) -> Partitions:
     positions = [written.get(pair.target, before) for pair, before in zip(found.pairs, found.positions, strict=True)]
     return replace(found, positions=positions)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -22,6 +22,7 @@ import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
 from pyarrow import parquet as pq  # noqa: TID253 - as above
 
 from twinlog.cluster.raw import RawClient
+from twinlog.errors import LedgerError
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.folder import Folder
 from twinlog.ledger.store import Ledger
@@ -188,11 +189,14 @@ class ReadinessTables:
 
     def last(self) -> Readiness | None:
         """The newest table; None before the first."""
-        names = self._names()
-        if not names:
-            return None
-        table = pq.ParquetFile(self._folder.file_path(names[-1]), filesystem=self._folder.filesystem).read()
-        return Readiness(_made_ms(names[-1]), table.cast(SCHEMA))
+        try:
+            names = self._names()
+            if not names:
+                return None
+            table = pq.ParquetFile(self._folder.file_path(names[-1]), filesystem=self._folder.filesystem).read()
+            return Readiness(_made_ms(names[-1]), table.cast(SCHEMA))
+        except (OSError, pa.ArrowInvalid) as failure:
+            raise LedgerError(f"{self._folder.uri}: how ready groups were can't be read: {failure}") from failure
 
     def _names(self) -> list[str]:
         return sorted(file.name for file in self._folder.files() if _NAME.fullmatch(file.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -14,8 +15,8 @@ from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import demand, principal_of, refusal_named
 from twinlog.errors import ClusterError, ClusterUnreachableError
+from twinlog.ledger import journal_reader
 from twinlog.ledger.barrier import Proven, behind
-from twinlog.ledger.chain import Mark
 from twinlog.ledger.journal import Journal
 from twinlog.ledger.rebuild import Rebuilt, rebuild
 from twinlog.ledger.record import Recorded, record
@@ -30,6 +31,8 @@ T = TypeVar("T")
 
 ATTEMPTS = 6
 PAUSE_S = 0.5
+PATIENCE_S = 60.0
+"""With a broker that hangs, an attempt takes as long as a request may; the next run records what this one left."""
 
 TOTALLED = ("count", "bytes", *GAP_COLUMNS.values())
 
@@ -43,14 +46,29 @@ def bring_up_to_date(
     changes nothing.
     """
     attempt = 1
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             return _behind_barrier(flow, access, target, twins, lambda journal, ends: record(ledger, journal, ends))
         except ClusterUnreachableError:
-            if attempt == ATTEMPTS:
+            if attempt == ATTEMPTS or time.monotonic() >= deadline:
                 raise
         target.run(target.pause(PAUSE_S * attempt))
         attempt += 1
+
+
+def anything_new(ledger: Ledger, flow: Flow, access: ClusterAccess, target: RawClient) -> bool:
+    """Whether the journal has decided entries that the ledger has not; waits for nothing and changes nothing."""
+    view = target.run(target.metadata([journal_topic(flow.source, flow.target)]))
+    journal, mark = _journal(flow, access, target, view), ledger.mark()
+    if mark.journal_id not in ("", journal.topic_id):
+        return True
+    partitions = [TopicPartition(journal.topic, number) for number in range(len(view.topics[journal.topic].partitions))]
+    stable = target.run(list_offsets(target, view, partitions, OffsetAt.LAST_STABLE)).offsets
+    ends = {partition.partition: end for partition, end in stable.items()}
+    # The ends lie beyond the mark for as long as the newest entries are markers, or say that others were removed.
+    further = {**mark.offsets, **{number: max(end, mark.offsets.get(number, 0)) for number, end in ends.items()}}
+    return any(chunk for chunk in journal_reader.read(journal, mark, further))
 
 
 def rebuild_ledger(ledger: Ledger, flow: Flow, access: ClusterAccess) -> Rebuilt:
@@ -102,16 +120,17 @@ def _behind_barrier(
     )
 
 
-def rows_of_run(ledger: Ledger, since: Mark, run: str, columns: Sequence[str]) -> pa.Table:
+def rows_of_run(ledger: Ledger, since: int, run: str, columns: Sequence[str]) -> pa.Table:
     """These columns of the entries of `run`, of all that was recorded `since` it began, by whomever."""
     _, rows = ledger.read_some(
-        lambda files: [file for file in files if file.link.after.total > since.node.total], ["run", *columns]
+        lambda files: [file for file in files if file.link.after.total > since], ["run", *columns]
     )
     return rows.filter(pc.equal(rows.column("run").cast("string"), run)).select(list(columns))
 
 
 def run_totals(rows: pa.Table) -> RecordedRun:
-    """What the entries of a run add up to; they have TOTALLED among their columns."""
+    """What the entries of a run add up to; they have TOTALLED and the source's topic among their columns."""
     totals = {name: pc.sum(rows.column(name)).as_py() or 0 for name in TOTALLED}
     gaps = {kind.value: totals[column] for kind, column in GAP_COLUMNS.items() if totals[column]}
-    return RecordedRun(totals["count"], totals["bytes"], gaps)
+    filled = rows.filter(pc.greater(rows.column("count"), 0)).column("source_topic").cast(pa.string())
+    return RecordedRun(totals["count"], totals["bytes"], gaps, tuple(sorted(filled.unique().to_pylist())))

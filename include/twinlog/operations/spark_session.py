@@ -1,17 +1,30 @@
-"""The Spark that a run copies on, as its address says: a Connect server, a master, or a session in this process."""
+"""The Spark that a run copies on, as its address says: a Connect server, a master, or a session in this process.
+
+The workers are given the package (see `spark_package`), wherever they are. A session on a Connect server can be kept
+warm from run to run: its workers have imported everything by then, which saves two seconds a run. The server ends one
+that nobody has used for an hour.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import socket
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
 
-from twinlog.errors import ConfigurationError, SparkUnreachableError
+from twinlog.cluster.secrets import mask, remember
+from twinlog.errors import ConfigurationError, SparkFailedError, SparkUnreachableError
+from twinlog.operations.spark_package import archive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 LOCAL = "local[*]"
 VARIABLE = "TWINLOG_SPARK"
@@ -24,6 +37,9 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.log.level": "ERROR",
 }
+_NAMESPACE = uuid.UUID("5c2f8a52-6d2b-4f0e-9a3f-6f1f6f0b5d11")
+_REACHED_WITHIN_S = 10.0
+_ENDED = ("SESSION_CLOSED", "SESSION_CHANGED")
 
 
 def address(wanted: str | None) -> str:
@@ -31,43 +47,118 @@ def address(wanted: str | None) -> str:
     return wanted or os.environ.get(VARIABLE) or LOCAL
 
 
+def is_address(text: str) -> bool:
+    """Whether it says where a Spark is; otherwise it may be a name under which somebody keeps that."""
+    return text.startswith(("sc://", *_MASTERS))
+
+
 @contextmanager
-def spark_session(where: str) -> Iterator[SparkSession]:
-    """A session there. One of our own ends with the block; a Connect server goes on."""
+def spark_session(where: str, *, warm: str | None = None, cache: Path | None = None) -> Iterator[SparkSession]:
+    """A session there. One of our own ends with the block; a Connect server goes on, and so does its session where it
+    is asked for by the name `warm`. The package is kept in the folder `cache`."""
     from pyspark.sql import SparkSession
 
     if where.startswith("sc://"):
-        session = _remote(where)
+        session = _remote(where, warm, archive(cache))
         try:
-            yield session
+            yield cast("SparkSession", session)
         finally:
             session.stop()
         return
-    if not where.startswith(_MASTERS):
+    if not is_address(where):
         raise ConfigurationError(
             f'"{where}" is no Spark: expected sc://host:port, a master such as spark://host:port or local[2]; the name '
             "of an Airflow connection can be used from Airflow only"
         )
     builder = SparkSession.builder.appName("twinlog").master(where)
-    for name, value in _SETTINGS.items():
+    for name, value in {**_SETTINGS, "spark.submit.pyFiles": str(archive(cache))}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    own = builder.getOrCreate()
     try:
-        yield session
+        yield own
     finally:
-        session.stop()
+        own.stop()
 
 
-def _remote(where: str) -> SparkSession:
+def _remote(where: str, warm: str | None, package: Path) -> ConnectSession:
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
+
+    _remember_token(where)
+    try:
+        if warm is not None:
+            # A new one every day, lest one that the server has ended be asked for for ever.
+            name = f"{package.name} {warm} {datetime.now(UTC):%Y-%m-%d}"
+            try:
+                return _connected(where, package, str(uuid.uuid5(_NAMESPACE, name)))
+            except PySparkException as error:
+                if not any(word in str(error) for word in _ENDED):
+                    raise
+        return _connected(where, package, None)
+    except (PySparkException, OSError) as error:
+        raise SparkUnreachableError(
+            f"the Spark Connect server {shown(where)} could not be reached: {_first_line(error)}"
+        ) from error
+
+
+def _connected(where: str, package: Path, session_id: str | None) -> ConnectSession:
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
+
+    channel = DefaultChannelBuilder(where)
+    host, _, port = channel.endpoint.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), _REACHED_WITHIN_S).close()
+    if session_id is not None:
+        channel.set("session_id", session_id)
+    session: ConnectSession = SparkSession.builder.channelBuilder(channel).create()
+    # 16 seconds in all for a request that does not get through. Spark's own policy would take ten minutes to fail.
+    patience = DefaultPolicy(max_retries=8, initial_backoff=100, backoff_multiplier=2.0, max_backoff=5_000)
+    session.client.set_retry_policies([patience])
+    session.release_session_on_close = session_id is None
+    try:
+        session.range(1).count()
+        session.addArtifact(str(package), pyfile=True)
+    except BaseException:
+        session.stop()
+        raise
+    return session
+
+
+def bring_package(spark: SparkSession, cache: Path | None = None) -> None:
+    """Give the workers of a session that somebody else has made the package."""
+    spark.addArtifact(str(archive(cache)), pyfile=True)
+
+
+@contextmanager
+def spark_failures(what: str) -> Iterator[None]:
+    """What goes wrong with Spark itself while it carries out `what`, in our words: it may go better the next time."""
+    from pyspark.errors import PySparkException, PythonException
 
     try:
-        session = SparkSession.builder.remote(where).create()
-        session.range(1).count()
+        yield
+    except PythonException:
+        raise
     except PySparkException as error:
-        raise SparkUnreachableError(f"the Spark Connect server {where} could not be reached: {error}") from error
-    return session
+        raise SparkFailedError(
+            f"{what}: Spark did not carry it out: {_first_line(error)}; what is committed stays, and the next run goes "
+            "on from there"
+        ) from error
+
+
+def shown(where: str) -> str:
+    """An address without what may be a secret in it."""
+    return where.split("/;", maxsplit=1)[0]
+
+
+def _remember_token(where: str) -> None:
+    for parameter in where.partition(";")[2].split(";"):
+        name, _, value = parameter.partition("=")
+        if name == "token":
+            remember(value)
+
+
+def _first_line(error: Exception) -> str:
+    return mask(next(iter(str(error).splitlines()), type(error).__name__))
 
 
 def most_tasks(spark: SparkSession, lanes: int) -> int:

@@ -69,3 +69,18 @@ def test_what_the_last_pass_knew_of_groups_says_how_old_it_is(tmp_path: Path) ->
     assert flow["groups_ready"] == 1
     assert datetime.fromisoformat(flow["groups_as_of"]).timestamp() == an_hour_ago // 1000
     assert 3_600 <= flow["groups_age_s"] < 3_700
+
+
+def test_a_damaged_table_of_groups_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
+    topology = replace(estate(Flow("nyc", "lon")), ledger=str(tmp_path))
+    folder = tmp_path / "_readiness" / "source=nyc" / "target=lon"
+    folder.mkdir(parents=True)
+    (folder / "readiness-000000000000001.parquet").write_bytes(b"PAR1 and nothing more")
+    server = closed_port()
+
+    found = status(topology, lambda _, side: access(side, server), timeout_s=1)
+
+    (flow,) = found.flows
+    assert flow.groups_ready is None
+    assert flow.problem is not None
+    assert "how ready groups were can't be read" in flow.problem

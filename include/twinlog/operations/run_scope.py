@@ -1,0 +1,118 @@
+"""What one run of a flow is about: how it reaches its clusters, what it was asked to stay within, and its plan."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.log_offsets import AtTime, list_offsets
+from twinlog.cluster.metadata import ClusterMetadata, Topic
+from twinlog.cluster.raw import RawClient
+from twinlog.errors import ClusterUnreachableError, ConfigurationError
+from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.model.budget import Budget
+from twinlog.model.lanes import lane_of
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.plan import Decision, Partitions, Plan, Rules, StartAt, plan
+from twinlog.model.selection import LeftOut, TopicSelection
+from twinlog.model.topology import Flow, Topology
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How a run reaches its two clusters: to look around and administer, and to copy."""
+
+    source: ClusterAccess
+    target: ClusterAccess
+    reading: ClusterAccess
+    """The source as a consumer's settings have it."""
+    writing: ClusterAccess
+    """The target as a producer's settings have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run is asked to stay within, beyond what the flow says; None asks for nothing more."""
+
+    max_bytes: int | None = None
+    max_seconds: float | None = None
+    topics: frozenset[str] | None = None
+    until_ms: int | None = None
+    """Copy no further than to the first record that is stamped with this time or a later one."""
+
+
+NO_LIMITS = Limits()
+
+
+def topics_of_run(topology: Topology, flow: Flow, source: ClusterMetadata, limits: Limits) -> list[Topic]:
+    """The source's topics that the flow takes, of those that this run is limited to; one that was named and can't be
+    taken is an error, since whoever named it waits for its records."""
+    named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
+    selection = TopicSelection(topology, flow, named, topics_of(flow))
+    taken = [topic for topic in source.topics.values() if selection.left_out(topic.name) is None]
+    if limits.topics is None:
+        return taken
+    chosen = [topic for topic in taken if topic.name in limits.topics]
+    wrong = sorted(limits.topics - {topic.name for topic in chosen})
+    if wrong:
+        raise ConfigurationError(
+            "; ".join(_not_taken(flow, name, source, selection.left_out(name), taken) for name in wrong)
+        )
+    return chosen
+
+
+def _not_taken(flow: Flow, name: str, source: ClusterMetadata, reason: LeftOut | None, taken: list[Topic]) -> str:
+    if name in source.topics and reason is not None:
+        return f'{flow.name} does not mirror the topic "{name}": {reason.value}'
+    close = difflib.get_close_matches(name, [topic.name for topic in taken], n=1)
+    hint = f'; did you mean "{close[0]}"?' if close else ""
+    return f'cluster {flow.source} shows no topic "{name}"{hint}'
+
+
+def plan_of_run(flow: Flow, found: Partitions, lanes: int, tasks: int, limits: Limits) -> Plan:
+    """What to copy of what was found, within the flow's limits and the run's."""
+    wanted = [flow.budget_bytes, limits.max_bytes]
+    return plan(
+        found,
+        lambda pair: lane_of(pair.target, lanes),
+        tasks,
+        Budget(
+            bytes=min(size for size in wanted if size is not None),
+            records=flow.budget_records,
+            seconds=seconds_of_run(flow, limits),
+            bytes_per_second=flow.throttle * 1e6 if flow.throttle else None,
+        ),
+        Rules(StartAt(flow.topics_from), Decision(flow.on_expired)),
+    )
+
+
+def seconds_of_run(flow: Flow, limits: Limits) -> float:
+    return min(flow.budget_seconds, limits.max_seconds or float("inf"))
+
+
+def up_to_time(source: RawClient, found: Partitions, until_ms: int | None) -> Partitions:
+    """`found` with nothing ready beyond the first record of that time; what was copied already stays copied."""
+    if until_ms is None or not found.pairs:
+        return found
+    view = source.run(source.metadata({pair.source_topic for pair in found.pairs}))
+    listing = source.run(list_offsets(source, view, [pair.source for pair in found.pairs], AtTime(until_ms)))
+    if listing.failed:
+        raise ClusterUnreachableError(
+            f"cluster {source.alias}: which records are older than the time asked for can't be told: "
+            f"{dict(listing.failed)}; try again"
+        )
+    return replace(found, last_stable=_bounded(found, listing.offsets))
+
+
+def _bounded(found: Partitions, first_later: Mapping[TopicPartition, int]) -> list[int]:
+    ends = []
+    for pair, position, start, end in zip(
+        found.pairs, found.positions, found.log_starts, found.last_stable, strict=True
+    ):
+        # An end below the position would say that the source was cut.
+        copied = start if position is None else position.offset
+        bound = first_later[pair.source]
+        ends.append(end if bound < 0 else min(end, max(bound, copied)))
+    return ends
