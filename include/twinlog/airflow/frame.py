@@ -1,57 +1,108 @@
-"""The frame that every DAG of a flow shares: tags, drawing, time limits, and what is tried again.
+"""The frame that every DAG of a flow shares: id, tags, drawing, time limits, pool, and what is tried again.
 
 What always holds: a DAG has one active run and never catches up; an error is tried again only if its class
-says that this can help.
+says that this can help; a DAG file makes only the DAG that Airflow wants of it, where it runs a task of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG, ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk import (
+    DAG,
+    CronDataIntervalTimetable,
+    ExceptionRetryPolicy,
+    RetryAction,
+    RetryRule,
+    get_parsing_context,
+)
 
+from twinlog.airflow.ids import dag_ids
+from twinlog.airflow.topology import topology_in_use
 from twinlog.errors import TwinlogError
 
 if TYPE_CHECKING:
+    from airflow.sdk import Param
+
     from twinlog.model.topology import Flow, Topology
 
 OWNER = "twinlog"
+CONTINUOUS = "@continuous"
+NO_POOL = "default_pool"
+"""Of tasks that put no load on a cluster, and of flows whose clusters name no pool."""
+
+Maker = Callable[["Topology", "Flow"], "DAG | None"]
+"""Makes one verb's DAG of a flow, with `flow_dag`; None where the flow is to have none."""
+
+
+def dags_of_flows(**makers: Maker) -> dict[str, DAG]:
+    """The DAGs of every enabled flow of the topology, by id: `globals().update(dags_of_flows(mirror=...))`."""
+    try:
+        topology = topology_in_use()
+    except TwinlogError:
+        # There never was a good one; dags/twinlog_topology.py says what is wrong, and once is enough.
+        return {}
+    wanted = get_parsing_context().dag_id
+    made = {}
+    for verb, maker in makers.items():
+        for name, dag_id in dag_ids(verb, topology.flows).items():
+            flow = topology.flow(name)
+            if flow.enabled and wanted in (None, dag_id) and (dag := maker(topology, flow)) is not None:
+                made[dag_id] = dag
+    return made
 
 
 def flow_dag(
-    dag_id: str,
     verb: str,
     topology: Topology,
     flow: Flow,
     *,
     summary: str,
     run_timeout: timedelta,
-    schedule: str | None = None,
+    schedule: str | timedelta | None = None,
+    params: Mapping[str, Param] | None = None,
+    by_hand: bool = False,
 ) -> DAG:
-    """An empty DAG for one verb of one flow; the caller puts its tasks in."""
+    """An empty DAG for one verb of one flow; the caller puts its tasks in.
+
+    `params` are the fields of the form that people see who trigger it. A DAG that only runs `by_hand` need not be
+    unpaused first.
+    """
     default_args: dict[str, Any] = {
         "owner": OWNER,
         "retries": 2,
         "retry_delay": timedelta(seconds=30),
         "retry_policy": retry_policy(),
+        "pool": topology.pool_for(flow) or NO_POOL,
     }
     queue = topology.queue_for(flow)
     if queue is not None:
         default_args["queue"] = queue
     return DAG(
-        dag_id=dag_id,
+        dag_id=dag_ids(verb, topology.flows)[flow.name],
         dag_display_name=f"{verb} {flow.name}",
         description=summary,
         doc_md=flow_doc(topology, flow, summary),
         tags=["twinlog", verb, f"source:{flow.source}", f"target:{flow.target}"],
-        schedule=schedule,
+        schedule=timetable(schedule) if isinstance(schedule, str) else schedule,
         catchup=False,
         max_active_runs=1,
         dagrun_timeout=run_timeout,
         default_args=default_args,
+        params=dict(params or {}),
+        is_paused_upon_creation=False if by_hand else None,
     )
+
+
+def timetable(schedule: str) -> str | CronDataIntervalTimetable:
+    """A schedule of the topology as Airflow is to understand it.
+
+    Runs with intervals, whatever `create_cron_data_intervals` says: where the last run has none, a flow that is changed
+    to `@continuous` would wait for ever for a run that Airflow takes for one that exists.
+    """
+    return schedule if schedule == CONTINUOUS else CronDataIntervalTimetable(schedule, timezone="UTC")
 
 
 def retry_policy() -> ExceptionRetryPolicy:

@@ -23,7 +23,8 @@ from sqlalchemy import func, select
 
 from twinlog.airflow.ids import dag_ids
 from twinlog.airflow.settings import topology_path
-from twinlog.airflow.tasks import RESULT_KEY, STATUS_TASK
+from twinlog.airflow.tasks.reach import RESULT_KEY
+from twinlog.airflow.tasks.status import STATUS_TASK
 from twinlog.errors import TwinlogError
 from twinlog.intake.topology_file import load
 

@@ -1,4 +1,4 @@
-"""Every read of Airflow's configuration, and the one answer to "which topology file?".
+"""Every read of Airflow's configuration: which topology file, whose site, which folder to keep things in, which jobs.
 
 The file is named by the environment variable TWINLOG_TOPOLOGY, as for the command line, or else by
 `topology` in the section `[twinlog]` of airflow.cfg (which Airflow also reads from
@@ -13,13 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from twinlog.errors import ConfigurationError
+from twinlog.intake.topology_file import SITE_VARIABLE
 
 ENVIRONMENT_VARIABLE = "TWINLOG_TOPOLOGY"
+JOBS_VARIABLE = "TWINLOG_SPARK_JOBS"
+
+_SECTION = "twinlog"
 
 
 def topology_path(environ: Mapping[str, str] = os.environ) -> Path:
     """The topology file's path; raises ConfigurationError where none is set."""
-    named = environ.get(ENVIRONMENT_VARIABLE) or _from_airflow_configuration()
+    named = environ.get(ENVIRONMENT_VARIABLE) or _from_airflow_configuration(_SECTION, "topology")
     if not named:
         raise ConfigurationError(
             f"No topology file is set: name it in the environment variable {ENVIRONMENT_VARIABLE} "
@@ -28,8 +32,25 @@ def topology_path(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(named)
 
 
-def _from_airflow_configuration() -> str | None:
+def site_name(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The name of this Airflow's site, where the environment or a base URL gives one; workers come and go."""
+    return environ.get(SITE_VARIABLE) or _from_airflow_configuration("api", "base_url")
+
+
+def own_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where what is kept from one process of Airflow to the next lies: in its home, and for its owner only."""
+    home = Path(os.path.expandvars(environ.get("AIRFLOW_HOME") or "~/airflow")).expanduser()
+    return home / "twinlog"
+
+
+def spark_jobs(dag_file: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of the jobs for spark-submit: as set, or beside the DAG folder, as in the repository."""
+    named = environ.get(JOBS_VARIABLE) or _from_airflow_configuration(_SECTION, "spark_jobs")
+    return Path(named) if named else Path(dag_file).resolve().parent.parent / "spark_jobs"
+
+
+def _from_airflow_configuration(section: str, name: str) -> str | None:
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - dear, and rarely needed
 
-    value: str | None = conf.get("twinlog", "topology", fallback=None)
+    value: str | None = conf.get(section, name, fallback=None)
     return value

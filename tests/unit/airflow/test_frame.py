@@ -3,13 +3,15 @@ from __future__ import annotations
 import pytest
 
 from twinlog.airflow.frame import retry_policy
-from twinlog.errors import ClusterUnreachableError, TopologyError
+from twinlog.errors import ClusterUnreachableError, SparkFailedError, SparkUnreachableError, TopologyError
 
 
 @pytest.mark.parametrize(
     ("error", "action"),
     [
         (ClusterUnreachableError("lon is away"), "retry"),
+        (SparkUnreachableError("the server is away"), "retry"),
+        (SparkFailedError("the server went away"), "retry"),
         (TopologyError("line 3"), "fail"),
         (ValueError("a mistake of ours"), "fail"),
     ],

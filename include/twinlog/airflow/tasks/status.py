@@ -1,8 +1,4 @@
-"""The tasks of a flow's DAGs: each calls one operation, shows its result, and adds nothing.
-
-A task is given the name of its flow and reads the topology when it runs: what is copied into a DAG when it is parsed
-would be stale by then, and Airflow would store it.
-"""
+"""The task that looks at a flow: what is there on both sides, how far behind it is, and the metrics of that."""
 
 from __future__ import annotations
 
@@ -12,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context, task
 
-from twinlog.airflow.connections import kafka_properties
 from twinlog.airflow.metrics import send
-from twinlog.airflow.settings import topology_path
+from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
 from twinlog.errors import ClusterError, ClusterUnreachableError
-from twinlog.intake.topology_file import load
 
 if TYPE_CHECKING:
     from twinlog.cluster.access import ClusterAccess
@@ -26,26 +20,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STATUS_TASK = "status"
-RESULT_KEY = "return_value"
-"""Where Airflow keeps what a task returns."""
 
 
 # Who asks for the status wants to know how it is now: one more try tells a hiccup from an outage.
 @task(task_id=STATUS_TASK, retries=1, retry_delay=timedelta(seconds=5))
 def status(flow_name: str) -> dict[str, Any]:
     """Both sides of the flow as they are now; fails with their own sentences where one is unreachable."""
-    from twinlog.cluster.access import flow_access  # noqa: PLC0415 - brings the Kafka clients
-    from twinlog.operations.metrics import collect  # noqa: PLC0415 - as above
+    from twinlog.operations.metrics import collect  # noqa: PLC0415 - brings the Kafka clients
     from twinlog.operations.status import status as ask  # noqa: PLC0415 - as above
 
-    topology = load(topology_path())
+    reach = TaskReach(flow_name)
 
-    def accesses(flow: Flow, side: str) -> ClusterAccess:
-        return flow_access(topology, flow, side, connections=kafka_properties)
+    def accesses(_: Flow, side: str) -> ClusterAccess:
+        return reach.access(side)
 
-    result = ask(topology, accesses, [flow_name])
+    result = ask(reach.topology, accesses, [flow_name])
     log.info("%s", status_table(result.flows[0]))
-    collected = collect(topology, accesses, result)
+    collected = collect(reach.topology, accesses, result)
     send(collected.samples)
     for problem in collected.problems:
         log.warning("%s", problem)

@@ -1,0 +1,85 @@
+"""The form that people see who start a mirror run by hand: each field explained, and checked before the run begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Param
+
+from twinlog.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from twinlog.model.topology import Flow
+    from twinlog.operations.run_scope import Limits
+
+MAX_BYTES = "max_bytes"
+MAX_SECONDS = "max_seconds"
+UNTIL = "until"
+TOPICS = "topics"
+
+
+_MOMENT = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$"
+"""Said beside the format, which Airflow only checks where an extra package is installed."""
+
+
+def run_params(flow: Flow) -> dict[str, Param]:
+    """The fields; a run that is started without any takes what the flow says."""
+    return {
+        MAX_BYTES: Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            maximum=flow.budget_bytes,
+            title="Byte budget",
+            description=f"End after about so many bytes; the flow's own limit is {flow.budget_bytes:,}.",
+        ),
+        MAX_SECONDS: Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            maximum=flow.budget_seconds,
+            title="Time budget (seconds)",
+            description=f"End after so many seconds of copying; the flow's own limit is {flow.budget_seconds:,}.",
+        ),
+        UNTIL: Param(
+            None,
+            type=["null", "string"],
+            format="date-time",
+            pattern=_MOMENT,
+            title="Up to this time",
+            description="Copy only what was written before; every partition ends at its first record that is stamped "
+            "with this time or a later one. What was copied already stays.",
+        ),
+        TOPICS: Param(
+            None,
+            type=["null", "array"],
+            items={"type": "string", "minLength": 1, "maxLength": 249},
+            uniqueItems=True,
+            title="Only these topics",
+            description="Names as they are on the source, one a line. Without any, all that the flow mirrors. A run of "
+            "some topics writes no checkpoints, since it would find the others behind.",
+        ),
+    }
+
+
+def run_limits(params: Mapping[str, Any]) -> Limits:
+    """What the form was filled in with."""
+    from twinlog.operations.run_scope import Limits  # noqa: PLC0415 - brings the Kafka clients
+
+    until, topics = params.get(UNTIL), params.get(TOPICS)
+    return Limits(
+        max_bytes=params.get(MAX_BYTES),
+        max_seconds=params.get(MAX_SECONDS),
+        topics=frozenset(topics) if topics else None,
+        until_ms=_milliseconds(until) if until else None,
+    )
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigurationError(f"{UNTIL}: expected a time such as 2026-01-31T12:00:00Z, not {text!r}") from None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,0 +1,110 @@
+"""The tasks of a mirror run, in their order:
+
+    plan  ->  copy (see `airflow.copying`)  ->  record  ->  checkpoint
+
+`plan` decides which of the others there is something to do for, and skips the rest, so that an idle flow costs one task
+and no Spark. `record` runs whatever became of `copy`: what a killed worker has committed comes into the ledger too.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import TriggerRule, get_current_context, task
+
+from twinlog.airflow.frame import NO_POOL
+from twinlog.airflow.metrics import send
+from twinlog.airflow.params import run_limits
+from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
+from twinlog.errors import ClusterError
+
+log = logging.getLogger(__name__)
+
+PLAN_TASK = "plan"
+COPY_TASK = "copy"
+RECORD_TASK = "record"
+CHECKPOINT_TASK = "checkpoint"
+
+LISTED_AT_MOST = 100
+"""Findings and notes of a result; Airflow keeps it in its database, and an estate may have tens of thousands."""
+
+
+@task(task_id=PLAN_TASK, pool=NO_POOL, retry_delay=timedelta(seconds=10))
+def plan(flow_name: str) -> dict[str, Any]:
+    """What there is to do for the flow now; every other task that has nothing to do is skipped."""
+    from airflow.sdk.exceptions import DownstreamTasksSkipped  # noqa: PLC0415 - no matter of parsing a DAG
+
+    from twinlog.operations.mirror import new_run_id  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.operations.run_plan import Looking  # noqa: PLC0415 - as above
+
+    context = get_current_context()
+    reach = TaskReach(flow_name)
+    looking = Looking(reach.topology, reach.flow, reach.ends(), reach.ledger())
+    found = looking.look(new_run_id(), run_limits(context["params"]))
+    log.info("%s", found.sentence)
+    for finding in found.findings[:LISTED_AT_MOST]:
+        log.warning("%s", finding.message)
+    planned = listed(found.to_json(), "findings", "new_topics")
+    idle = [name for name in (COPY_TASK, RECORD_TASK, CHECKPOINT_TASK) if name not in found.due]
+    if idle:
+        # Raised instead of returned, or the tasks would be looked at one by one; so the result has to be left by hand.
+        context["ti"].xcom_push(key=RESULT_KEY, value=planned)
+        raise DownstreamTasksSkipped(tasks=idle)  # type: ignore[no-untyped-call]
+    return planned
+
+
+@task(task_id=RECORD_TASK, pool=NO_POOL, trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+def record(flow_name: str) -> dict[str, Any]:
+    """The ledger brought up to what is committed, and what of that is of this run."""
+    from twinlog.operations.metrics import recorded_samples  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.operations.mirror import Mirror  # noqa: PLC0415 - as above
+
+    ti = get_current_context()["ti"]
+    planned, copied = ti.xcom_pull(task_ids=PLAN_TASK), ti.xcom_pull(task_ids=COPY_TASK) or {}
+    reach = TaskReach(flow_name)
+    mirror = Mirror(reach.topology, reach.flow, reach.ends(), reach.ledger())
+    recorded = mirror.record(planned["run"], planned["since"])
+    seconds = float(copied.get("seconds", 0.0))
+    log.info("%s: %s records, %s bytes in run %s", flow_name, recorded.records, recorded.bytes, planned["run"])
+    for note in recorded.notes:
+        log.warning("%s", note)
+    send(recorded_samples(flow_name, recorded, seconds))
+    return {
+        "flow": flow_name,
+        "run": planned["run"],
+        "seconds": seconds,
+        "partitions": copied.get("partitions", 0),
+        "left_records": copied.get("left_records", 0),
+        **recorded.to_json(),
+    }
+
+
+@task(task_id=CHECKPOINT_TASK, trigger_rule=TriggerRule.NONE_FAILED)
+def checkpoint(flow_name: str) -> dict[str, Any]:
+    """The groups' positions, translated and written to the target."""
+    from airflow.sdk.exceptions import AirflowSkipException  # noqa: PLC0415 - no matter of parsing a DAG
+
+    from twinlog.operations.checkpoint import Checkpointing  # noqa: PLC0415 - brings the Kafka clients
+
+    reach = TaskReach(flow_name)
+    source, target = reach.access("source"), reach.access("target")
+    done = Checkpointing(reach.topology, reach.flow, source, target, reach.ledger()).run()
+    for note in done.standings.notes:
+        log.warning("%s", note)
+    if done.skipped is not None:
+        log.info("%s", done.skipped)
+        raise AirflowSkipException(done.skipped)
+    result = listed(done.to_json(), "left_out", "notes")
+    log.info("%s: %s groups, %s of them ready", flow_name, result["groups"], result["groups_ready"])
+    if done.failures:
+        get_current_context()["ti"].xcom_push(key=RESULT_KEY, value=result)
+        raise ClusterError("; ".join(done.failures[:LISTED_AT_MOST]))
+    return result
+
+
+def listed(result: dict[str, Any], *lists: str) -> dict[str, Any]:
+    """The result with its lists cut to what can be shown, and how long each of them was."""
+    cut = {name: result[name][:LISTED_AT_MOST] for name in lists}
+    return {**result, **cut, **{f"{name}_total": len(result[name]) for name in lists}}

@@ -1,0 +1,36 @@
+"""What every task about one flow begins with: the flow as the topology has it now, reached by Airflow's connections.
+
+Every secret that is looked up for it is masked in the task's log, and in its supervisor's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twinlog.airflow.connections import kafka_properties
+from twinlog.airflow.topology import topology_in_use
+from twinlog.model.references import is_secret
+from twinlog.operations.flow_reach import FlowReach
+
+if TYPE_CHECKING:
+    from twinlog.cluster.access import ClusterAccess
+
+RESULT_KEY = "return_value"
+"""Where Airflow keeps what a task returns."""
+
+
+class TaskReach(FlowReach):
+    """One flow of the topology in use."""
+
+    def __init__(self, flow_name: str) -> None:
+        topology = topology_in_use()
+        super().__init__(topology, topology.flow(flow_name), kafka_properties)
+
+    def access(self, side: str, role: str = "admin") -> ClusterAccess:
+        from airflow.sdk.log import mask_secret  # noqa: PLC0415 - no matter of parsing a DAG
+
+        found = super().access(side, role)
+        for name, value in found.settings.items():
+            if is_secret(name):
+                mask_secret(value)
+        return found
