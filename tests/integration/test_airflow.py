@@ -22,7 +22,9 @@ def test_the_dag_folder_has_no_import_errors(airflow_site: Site) -> None:
     assert airflow_site.client.import_errors() == []
     dags = airflow_site.client.call("GET", "/api/v2/dags?tags=twinlog")["dags"]
     verbs = ("mirror", "control", "status", "sync", "heartbeat", "canary", "compact")
-    assert {dag["dag_id"] for dag in dags} == {f"{verb}__nyc_to_{target}" for verb in verbs for target in ("lon", "gone")}
+    assert {dag["dag_id"] for dag in dags} == {
+        f"{verb}__nyc_to_{target}" for verb in verbs for target in ("lon", "gone")
+    }
     assert {owner for dag in dags for owner in dag["owners"]} == {"twinlog"}
 
 
