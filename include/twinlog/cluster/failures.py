@@ -30,6 +30,10 @@ _NO_ANSWER = (
     kafka_errors.NodeNotReadyError,
     kafka_errors.UnknownBrokerIdError,
 )
+# A handshake that waits for the other side when its time is over is no disagreement about TLS.
+_WAITING = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
+# A broker that goes away in the middle says as little as a listener that expects plain text.
+_HUNG_UP = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 _SYSTEM_ERROR = re.compile(r"(\d+) E[A-Z0-9]+")
 _TIMED_OUT = re.compile(r"timed out after ([\d.]+) ms", re.IGNORECASE)
 _WORDLESS = {
@@ -72,7 +76,10 @@ class Failures:
 
     def of_raw(self, error: BaseException) -> ClusterError:
         """For an error of kafka-python's."""
-        tls = next((cause for cause in _causes(error) if isinstance(cause, ssl.SSLError)), None)
+        of_tls = (cause for cause in _causes(error) if isinstance(cause, ssl.SSLError))
+        tls = next((cause for cause in of_tls if not isinstance(cause, _WAITING)), None)
+        if isinstance(tls, _HUNG_UP):
+            return self.unreachable("a TLS connection was ended by the other side; does security.protocol fit it?")
         if tls is not None:
             return self.tls(tls.reason or str(tls))
         if isinstance(error, _REFUSED):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import errno
 import logging
+import ssl
 
 import kafka.errors as kafka_errors
 import pytest
 
 from support.silent import closed_port, silent_server
 from twinlog.cluster.access import ClusterAccess
-from twinlog.cluster.failures import words
+from twinlog.cluster.failures import Failures, words
 from twinlog.cluster.secrets import resolve
-from twinlog.errors import ClusterUnreachableError
+from twinlog.errors import AuthenticationError, ClusterUnreachableError
 
 
 def reach(servers: str, timeout_s: float) -> str:
@@ -42,6 +43,30 @@ def reach(servers: str, timeout_s: float) -> str:
 )
 def test_an_error_of_the_library_is_its_text_alone(error: Exception, said: str) -> None:
     assert words(error) == said
+
+
+def _disagreement() -> ssl.SSLError:
+    """What the ssl module raises for a certificate that it does not trust."""
+    error = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
+    error.reason = "CERTIFICATE_VERIFY_FAILED"
+    return error
+
+
+@pytest.mark.parametrize(
+    ("over_tls", "is_disagreement"),
+    [
+        (ssl.SSLWantReadError("The operation did not complete (read)"), False),
+        (ssl.SSLEOFError("EOF occurred in violation of protocol"), False),
+        (_disagreement(), True),
+    ],
+)
+def test_only_a_disagreement_about_tls_is_taken_for_one(over_tls: ssl.SSLError, is_disagreement: bool) -> None:
+    error = kafka_errors.KafkaTimeoutError("Timed out after 1500 ms")
+    error.__context__ = over_tls
+
+    failure = Failures("lon", "localhost:1").of_raw(error)
+
+    assert isinstance(failure, AuthenticationError if is_disagreement else ClusterUnreachableError)
 
 
 def test_a_cluster_of_one_address_is_named_once() -> None:
