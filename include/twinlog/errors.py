@@ -153,6 +153,10 @@ class CopyIncompleteError(TwinlogError):
     """A run ended, and something that it should have copied was not."""
 
 
+class ObjectiveMissedError(TwinlogError):
+    """A flow's recovery point or time is worse than its settings ask for."""
+
+
 def of_kind(kind: str, message: str) -> TwinlogError:
     """An error that was told by the name of its class in another process, of that class again."""
     found = globals().get(kind, TwinlogError)

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 import time
+import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,14 @@ from confluent_kafka.admin import NewTopic
 
 from local.kafka import PLAINTEXT, SASL_SSL, KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.admin import admin_of
+from support.mirroring import producer, twins
 from support.silent import closed_port
 from twinlog.cluster.access import ClusterAccess, flow_access
 from twinlog.cluster.secrets import resolve
 from twinlog.intake.topology_file import load
-from twinlog.operations.status import status
+from twinlog.model.flow_state import State
+from twinlog.operations.recovery_series import Event, Recovery, RecoverySeries
+from twinlog.operations.status import Status, status
 
 WRONG = "quite the wrong word"
 
@@ -153,3 +158,47 @@ def test_a_paused_broker_is_named_within_the_time_out(tmp_path: Path, kafka_pair
     assert "cluster paused (" in done.stderr
     assert "nyc: 1 broker" in done.stdout
     assert took_s < 9
+
+
+def test_objectives_are_held_against_what_is_measured_also_where_the_source_is_gone(
+    kafka_pair: KafkaClusters, tmp_path: Path
+) -> None:
+    topic = f"objectives-{uuid.uuid4().hex[:8]}"
+    flow = twins(
+        kafka_pair["nyc"].bootstrap_servers,
+        kafka_pair["lon"].bootstrap_servers,
+        tmp_path,
+        (topic,),
+        recovery_point_seconds=60,
+        recovery_time_seconds=5,
+    )
+    flow.create(topic)
+    assert flow.mirror().failures == []
+
+    def look(**cluster: str) -> Status:
+        clusters = {
+            alias: replace(one, bootstrap_servers=cluster.get(alias, one.bootstrap_servers))
+            for alias, one in flow.topology.clusters.items()
+        }
+        topology = replace(flow.topology, clusters=clusters)
+        return status(topology, functools.partial(flow_access, topology), timeout_s=5)
+
+    (row,) = look().flows
+    assert (row.objectives.point.measured_by, row.objectives.point.met, row.objectives.time.met) == ("lag", True, None)
+
+    writer = producer(flow.source_servers)
+    writer.produce(topic, b"old", timestamp=int(time.time() * 1000) - 3_600_000)
+    assert writer.flush(30) == 0
+    RecoverySeries(flow.ledger).add(Recovery(flow.flow.name, 1, Event.DRILL, 7.5, 0.0, 0, 1, 1, 10, 0))
+    found = look()
+    assert found.exit_code == 1
+    point, length = found.missed
+    assert "the recovery point is missed: 3,6" in point
+    assert length == f"{flow.flow.name}: the recovery time is missed: 7.5 s by the drill, 5 s wanted"
+
+    gone = look(**{flow.flow.source: closed_port()})
+    assert (gone.flows[0].state, gone.flows[0].objectives.point.measured_s) == ("unreachable", None)
+    flow.change_record(lambda record: record.moved_to(State.FAILED_OVER, flow.flow.name))
+    assert look(**{flow.flow.source: closed_port()}).flows[0].state == "failed over"
+    over = look()
+    assert (over.flows[0].state, over.flows[0].objectives.point.met) == ("failed over", None)

@@ -11,9 +11,12 @@ from twinlog.commands import metrics
 from twinlog.commands.arguments import seconds
 from twinlog.commands.console import Console, table
 from twinlog.commands.words import behind
+from twinlog.model.objectives import Objective, Objectives
 
 if TYPE_CHECKING:
     from twinlog.operations.status import FlowStatus, SideStatus, Status
+
+_OBJECTIVES = ["FLOW", "RECOVERY POINT", "WANTED", "RECOVERY TIME", "WANTED"]
 
 
 def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
@@ -41,6 +44,8 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     for flow in found.flows:
         if flow.problem is not None:
             console.note(f"twinlog: {flow.flow}: {flow.problem}")
+    for sentence in found.missed:
+        console.note(f"twinlog: {sentence}")
     for message in sorted({side.error for side in found.sides if side.error is not None}):
         console.note(f"twinlog: {message}")
     if asked.metrics is not None:
@@ -71,6 +76,10 @@ def _lines(found: Status) -> Iterator[str]:
         for flow in found.flows
     ]
     yield from table(rows)
+    wanted = [flow for flow in found.flows if flow.objectives != Objectives()]
+    if wanted:
+        yield ""
+        yield from table([_OBJECTIVES, *(_objectives_row(flow) for flow in wanted)])
     late = [(flow.flow, topic) for flow in found.flows for topic in flow.lag if topic.records != 0]
     if late:
         yield ""
@@ -84,6 +93,22 @@ def _lines(found: Status) -> Iterator[str]:
     if concerns:
         yield ""
         yield from concerns
+
+
+def _objectives_row(flow: FlowStatus) -> list[str]:
+    point, time = flow.objectives.point, flow.objectives.time
+    return [flow.flow, _measured(point), _wanted(point), _measured(time), _wanted(time)]
+
+
+def _measured(objective: Objective) -> str:
+    if objective.measured_s is None:
+        return "not measured"
+    missed = ", MISSED" if objective.met is False else ""
+    return f"{objective.measured_s:,.1f} s by the {objective.measured_by}{missed}"
+
+
+def _wanted(objective: Objective) -> str:
+    return "" if objective.wanted_s is None else f"{objective.wanted_s:,.0f} s"
 
 
 def _groups(flow: FlowStatus) -> str:

@@ -58,7 +58,12 @@ class Ledger:
         self.folder = Folder(f"{root.rstrip('/')}/{keys}", filesystem)
         # Spark writes here before a merged file is adopted; out of the way of readers that glob *.parquet.
         self.work_uri = f"{root.rstrip('/')}/_work"
-        self.readiness_uri = f"{root.rstrip('/')}/_readiness/{keys}"
+        self._root, self._keys = root.rstrip("/"), keys
+        self.readiness_uri = self.beside("_readiness")
+
+    def beside(self, kind: str) -> str:
+        """The flow's folder for tables of another kind (`_readiness`), which readers of the ledger pass over."""
+        return f"{self._root}/{kind}/{self._keys}"
 
     def files(self) -> list[LiveFile]:
         """The files that hold the ledger's rows, in the journal's order."""

@@ -70,14 +70,15 @@ class RunningSettings:
         "recovery.point.seconds",
         None,
         Integer(0),
-        "The recovery point wanted: how many seconds of records may be lost in a failover.",
+        "The recovery point wanted: how many seconds of records may be lost in a failover. `twinlog status` and the "
+        "status task show what is measured against it, and fail where it is missed.",
         section=_RUNNING,
     )
     recovery_time_seconds: int | None = setting(
         "recovery.time.seconds",
         None,
         Integer(0),
-        "The recovery time wanted: seconds from the decision to fail over until groups can read.",
+        "The recovery time wanted: seconds from the decision to fail over until groups can read. The last drill, or "
+        "takeover, is held against it, in the same places.",
         section=_RUNNING,
-        planned=True,
     )

@@ -107,6 +107,33 @@ HEARTBEAT_AGE = _metric(
     "Age of the newest heartbeat that has reached the target: the measured recovery point.",
     STATUS,
 )
+RECOVERY_POINT = _metric(
+    "twinlog_recovery_point_seconds",
+    _FLOW,
+    "Seconds of records that would be lost if the source went now: by the lag, or by the newest heartbeat where the "
+    "source does not answer.",
+    STATUS,
+)
+RECOVERY_TIME = _metric(
+    "twinlog_recovery_time_seconds",
+    _FLOW,
+    "What the last drill or takeover took, until groups could read; absent before the first.",
+    STATUS,
+)
+RECOVERY_WANTED = _metric(
+    "twinlog_recovery_wanted_seconds",
+    ("flow", "objective"),
+    "What the flow's settings ask for; objective `point` or `time`.",
+    STATUS,
+    dashboard=False,
+)
+RECOVERY_MISSED = _metric(
+    "twinlog_recovery_objective_missed",
+    ("flow", "objective"),
+    "1 where what was measured is more than what is wanted, 0 where it is not; absent where nothing is wanted or was "
+    "measured. Alert on it.",
+    STATUS,
+)
 GROUPS_READY = _metric("twinlog_groups_ready", _FLOW, "Consumer groups that can fail over now.", STATUS)
 GROUPS_NOT_READY = _metric("twinlog_groups_not_ready", _FLOW, "Consumer groups that can't.", STATUS)
 GROUPS_AGE = _metric(

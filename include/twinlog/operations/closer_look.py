@@ -1,5 +1,6 @@
 """What both clusters of a flow say when they are asked for more than what they are: what would hurt if a broker were
-lost; and of a flow that has run, its state, how far behind it is and how old its newest heartbeat is."""
+lost; and of a flow that has run, its state, how far behind it is and how old its newest heartbeat is. Of a flow whose
+source does not answer, the target alone says its state and the age of its newest heartbeat."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Past:
     """What the target and the ledger know of a flow that has run."""
 
     state: str
-    lag: Lag
+    lag: Lag | None
+    """None where the source does not answer."""
     heartbeat_age_s: float | None
     last_run: str | None
 
@@ -78,6 +80,18 @@ def look_closer(
         age_s = heartbeat_age(flow, target, there)
     last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
     return CloserLook(tuple(warnings), Past(str(record.state) if flow.enabled else "disabled", lag, age_s, last_run))
+
+
+def look_at_target(topology: Topology, flow: Flow, accesses: AccessFor, view: ClusterMetadata) -> CloserLook:
+    """What the target alone knows of the flow; `view` is what it said of itself."""
+    if state_topic(flow.source, flow.target) not in view.topics:
+        return CloserLook((), None)
+    target = accesses(flow, "target")
+    with target.raw() as there:
+        record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
+        age_s = heartbeat_age(flow, target, there)
+    last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
+    return CloserLook((), Past(str(record.state) if flow.enabled else "disabled", None, age_s, last_run))
 
 
 def _wanted_twins(flow: Flow, policy: NamingPolicy, taken: list[Topic], brokers: int) -> Iterator[PlannedTopic]:

@@ -62,6 +62,12 @@ def status_samples(row: FlowStatus) -> Iterator[Sample]:
         yield from _known(m.LAG_RECORDS, topic.records, flow=flow, topic=topic.topic)
         yield from _known(m.LAG_SECONDS, topic.seconds, flow=flow, topic=topic.topic)
     yield from _known(m.HEARTBEAT_AGE, row.heartbeat_age_s, flow=flow)
+    yield from _known(m.RECOVERY_POINT, row.objectives.point.measured_s, flow=flow)
+    yield from _known(m.RECOVERY_TIME, row.objectives.time.measured_s, flow=flow)
+    for name, objective in (("point", row.objectives.point), ("time", row.objectives.time)):
+        yield from _known(m.RECOVERY_WANTED, objective.wanted_s, flow=flow, objective=name)
+        if objective.met is not None:
+            yield m.RECOVERY_MISSED(not objective.met, flow=flow, objective=name)
     yield from _known(m.GROUPS_READY, row.groups_ready, flow=flow)
     yield from _known(m.GROUPS_NOT_READY, row.groups_not_ready, flow=flow)
     yield from _known(m.GROUPS_AGE, row.groups_age_s, flow=flow)

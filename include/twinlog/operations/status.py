@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,17 +18,22 @@ from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.secrets import mask
 from twinlog.errors import TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.ledger.store import Ledger
+from twinlog.model.flow_state import State
+from twinlog.model.objectives import Objective, Objectives, recovery_point
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.asking import ask_all
-from twinlog.operations.closer_look import AccessFor, CloserLook, look_closer
+from twinlog.operations.closer_look import AccessFor, CloserLook, look_at_target, look_closer
 from twinlog.operations.group_status import readiness_of_flows
 from twinlog.operations.lag import TopicLag
 from twinlog.operations.preflight import PreflightWarning
 from twinlog.operations.readiness import GroupReadiness, Readiness
+from twinlog.operations.recovery_series import RecoverySeries
 from twinlog.operations.source_groups import NAMED
 
 DEFAULT_TIMEOUT_S = 15.0
+_DEPENDS_ON_SOURCE = frozenset({str(State.ACTIVE), str(State.PAUSED)})
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,9 @@ class FlowStatus:
     lag: tuple[TopicLag, ...] = ()
     """The same a topic."""
     heartbeat_age_s: float | None = None
-    """Of the newest heartbeat that has reached the target: the measured recovery point."""
+    """Of the newest heartbeat that has reached the target."""
+    objectives: Objectives = field(default_factory=Objectives)
+    """Recovery point and time: what is wanted, and what was measured."""
     preflight: tuple[PreflightWarning, ...] = ()
     """What would hurt if a broker were lost, on either side."""
     problem: str | None = None
@@ -95,9 +102,14 @@ class Status:
 
     @property
     def exit_code(self) -> int:
-        """0 where every cluster was reached, otherwise that of the worst error."""
+        """0 where every cluster was reached and no objective is missed, otherwise that of the worst error."""
         codes = [side.exit_code for side in self.sides] + [flow.exit_code for flow in self.flows]
-        return max(codes, default=0)
+        return max([*codes, 1 if self.missed else 0])
+
+    @property
+    def missed(self) -> list[str]:
+        """A sentence for each objective that is missed."""
+        return [sentence for flow in self.flows for sentence in flow.objectives.missed(flow.flow)]
 
     def to_json(self) -> dict[str, Any]:
         rows = [asdict(flow) for flow in self.flows]
@@ -105,6 +117,7 @@ class Status:
             del row["exit_code"]
             row["lag"] = list(row["lag"])  # Airflow keeps lists as they are, and wraps tuples
             row["groups"] = [{**group, "reasons": list(group["reasons"])} for group in row["groups"]]
+            row["objectives"] = flow.objectives.to_json()
             row["preflight"] = [warning.to_json() for warning in flow.preflight]
             for side in (row["source"], row["target"]):
                 del side["exit_code"], side["retriable"]
@@ -154,12 +167,15 @@ def status(
         if isinstance(source, ClusterMetadata) and isinstance(target, ClusterMetadata):
             taken = _taken(source, selections[flow.name])
             looks[flow.name] = functools.partial(look_closer, topology, flow, accesses, taken, (source, target))
+        elif isinstance(target, ClusterMetadata):
+            looks[flow.name] = functools.partial(look_at_target, topology, flow, accesses, target)
     closer = ask_all(looks, max(0.0, deadline - time.monotonic()), lambda name: f"what {name} has done")
     rows = {name: _with_look(row, closer.get(name)) for name, row in rows.items()}
     fresh = {name for name, row in rows.items() if groups and row.last_run is not None}
     ready, failed = readiness_of_flows(topology, chosen, accesses, fresh, max(0.0, deadline - time.monotonic()))
     rows |= {name: _with_look(rows[name], error) for name, error in failed.items()}
-    return Status(tuple(_with_groups(row, ready.get(name), listed=groups) for name, row in rows.items()))
+    rows = {name: _with_groups(row, ready.get(name), listed=groups) for name, row in rows.items()}
+    return Status(tuple(_with_objectives(topology, flow, rows[flow.name]) for flow in chosen))
 
 
 def _selection(topology: Topology, flow: Flow) -> TopicSelection:
@@ -204,14 +220,20 @@ def _with_look(row: FlowStatus, look: CloserLook | TwinlogError | None) -> FlowS
     past = look.past
     if past is None:
         return row
+    row = replace(
+        row,
+        heartbeat_age_s=None if past.heartbeat_age_s is None else round(past.heartbeat_age_s, 3),
+        last_run=past.last_run,
+    )
+    if past.lag is None:
+        # That the source does not answer is what people have to hear of a flow that still depends on it.
+        return row if past.state in _DEPENDS_ON_SOURCE else replace(row, state=past.state)
     return replace(
         row,
         state=past.state,
         lag_records=past.lag.records,
         lag_seconds=None if past.lag.seconds is None else round(past.lag.seconds, 3),
         lag=past.lag.topics,
-        heartbeat_age_s=None if past.heartbeat_age_s is None else round(past.heartbeat_age_s, 3),
-        last_run=past.last_run,
         problem=_not_known(row.source.cluster, past.lag.unknown),
     )
 
@@ -237,6 +259,21 @@ def _with_groups(row: FlowStatus, found: Readiness | None, *, listed: bool) -> F
         groups_age_s=round(max(0.0, time.time() - found.at_ms / 1000), 3),
         groups=tuple(found.groups) if listed else (),
     )
+
+
+def _with_objectives(topology: Topology, flow: Flow, row: FlowStatus) -> FlowStatus:
+    try:
+        last = RecoverySeries(Ledger(topology.ledger_for(flow), flow.source, flow.target)).last()
+    except TwinlogError as error:
+        return replace(row, problem=row.problem or mask(str(error)), exit_code=max(row.exit_code, error.exit_code))
+    time_ = Objective(flow.recovery_time_seconds)
+    if last is not None:
+        time_ = Objective(flow.recovery_time_seconds, last.recovery_time_s, last.kind, last.at_ms)
+    wanted = flow.recovery_point_seconds
+    if row.state in (State.FAILED_OVER, State.FAILING_BACK):
+        # The source is no longer where records come from: there is nothing of it left to lose.
+        return replace(row, objectives=Objectives(Objective(wanted), time_))
+    return replace(row, objectives=Objectives(recovery_point(wanted, row.lag_seconds, row.heartbeat_age_s), time_))
 
 
 def _state(flow: Flow, sides: Iterable[SideStatus]) -> str:

@@ -24,6 +24,7 @@ COUNTS = {  # of things that the name itself says
     "twinlog_copier_retries",
     "twinlog_copier_limited_by",
     "twinlog_canary_faults",
+    "twinlog_recovery_objective_missed",
 }
 
 

@@ -11,6 +11,7 @@ from twinlog.model.canary import Verdict
 from twinlog.model.figures import Figures
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.metrics import exposition
+from twinlog.model.objectives import Objective, Objectives
 from twinlog.model.offsets import TopicPartition
 from twinlog.operations.canary import CanaryResult
 from twinlog.operations.lag import TopicLag
@@ -54,6 +55,7 @@ def test_a_look_that_found_everything() -> None:
         lag_records=7,
         lag=(TopicLag("orders", 7, 1.5), TopicLag("odd", 1, None), TopicLag("leaderless", None, None)),
         heartbeat_age_s=2.5,
+        objectives=Objectives(Objective(60, 7.5, "lag"), Objective(5, 8.0, "drill")),
         groups_ready=4,
         groups_not_ready=0,
         groups_age_s=60.5,
@@ -66,6 +68,12 @@ def test_a_look_that_found_everything() -> None:
         series("twinlog_lag_records", flow=FLOW, topic="odd"): 1,
         series("twinlog_lag_seconds", flow=FLOW, topic="orders"): 1.5,
         series("twinlog_heartbeat_age_seconds", flow=FLOW): 2.5,
+        series("twinlog_recovery_point_seconds", flow=FLOW): 7.5,
+        series("twinlog_recovery_time_seconds", flow=FLOW): 8,
+        series("twinlog_recovery_wanted_seconds", flow=FLOW, objective="point"): 60,
+        series("twinlog_recovery_wanted_seconds", flow=FLOW, objective="time"): 5,
+        series("twinlog_recovery_objective_missed", flow=FLOW, objective="point"): 0,
+        series("twinlog_recovery_objective_missed", flow=FLOW, objective="time"): 1,
         series("twinlog_groups_ready", flow=FLOW): 4,
         series("twinlog_groups_not_ready", flow=FLOW): 0,
         series("twinlog_groups_age_seconds", flow=FLOW): 60.5,

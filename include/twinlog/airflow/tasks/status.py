@@ -10,10 +10,11 @@ from airflow.sdk import get_current_context, task
 
 from twinlog.airflow.metrics import send
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
-from twinlog.errors import ClusterError, ClusterUnreachableError
+from twinlog.errors import ClusterError, ClusterUnreachableError, ObjectiveMissedError
 
 if TYPE_CHECKING:
     from twinlog.cluster.access import ClusterAccess
+    from twinlog.model.objectives import Objective
     from twinlog.model.topology import Flow
     from twinlog.operations.status import FlowStatus, SideStatus
 
@@ -25,7 +26,8 @@ STATUS_TASK = "status"
 # Who asks for the status wants to know how it is now: one more try tells a hiccup from an outage.
 @task(task_id=STATUS_TASK, retries=1, retry_delay=timedelta(seconds=5))
 def status(flow_name: str) -> dict[str, Any]:
-    """Both sides of the flow as they are now; fails with their own sentences where one is unreachable."""
+    """Both sides of the flow as they are now; fails with their own sentences where one is unreachable, and where a
+    recovery objective is missed."""
     from twinlog.operations.metrics import collect  # noqa: PLC0415 - brings the Kafka clients
     from twinlog.operations.status import status as ask  # noqa: PLC0415 - as above
 
@@ -47,6 +49,10 @@ def status(flow_name: str) -> dict[str, Any]:
         get_current_context()["ti"].xcom_push(key=RESULT_KEY, value=row)
         kind = ClusterUnreachableError if all(side.retriable for side in failed) else ClusterError
         raise kind("; ".join(f"{side.error}" for side in failed))
+    if result.missed:
+        # A task that fails is what Airflow's alerts go by.
+        get_current_context()["ti"].xcom_push(key=RESULT_KEY, value=row)
+        raise ObjectiveMissedError("; ".join(result.missed))
     return row
 
 
@@ -57,8 +63,17 @@ def status_table(flow: FlowStatus) -> str:
             f"{flow.flow} is {flow.state}",
             _side_line("source", flow.source),
             _side_line("target", flow.target),
+            _objective_line("recovery point", flow.objectives.point),
+            _objective_line("recovery time", flow.objectives.time),
         ]
     )
+
+
+def _objective_line(name: str, objective: Objective) -> str:
+    measured = "not measured" if objective.measured_s is None else f"{objective.measured_s:,.1f} s"
+    by = f" by the {objective.measured_by}" if objective.measured_by else ""
+    wanted = "" if objective.wanted_s is None else f", {objective.wanted_s:,.0f} s wanted"
+    return f"  {name}  {measured}{by}{wanted}{', MISSED' if objective.met is False else ''}"
 
 
 def _side_line(name: str, side: SideStatus) -> str:
