@@ -32,6 +32,7 @@ def status(topology: Topology, flow: Flow) -> DAG:
         "cannot be reached.",
         schedule=flow.status_schedule,
         run_timeout=timedelta(minutes=10),
+        tell_failures=False,
     ) as dag:
         look(flow.name)
     return dag

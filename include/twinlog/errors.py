@@ -36,6 +36,10 @@ class ImportSourceError(ConfigurationError):
     """Another mirror's configuration file could not be read."""
 
 
+class NoticeError(TwinlogError):
+    """Somebody who was to be told could not be."""
+
+
 class SecretError(ConfigurationError):
     """A secret stands where it must not, or could not be found where it was said to be."""
 

@@ -20,6 +20,7 @@ from airflow.sdk import (
 )
 
 from twinlog.airflow.ids import dag_ids
+from twinlog.airflow.notices import FailureNotifier
 from twinlog.airflow.topology import topology_in_use
 from twinlog.errors import TwinlogError
 
@@ -64,11 +65,13 @@ def flow_dag(
     schedule: str | timedelta | None = None,
     params: Mapping[str, Param] | None = None,
     by_hand: bool = False,
+    tell_failures: bool = True,
 ) -> DAG:
     """An empty DAG for one verb of one flow; the caller puts its tasks in.
 
     `params` are the fields of the form that people see who trigger it. A DAG that only runs `by_hand` need not be
-    unpaused first.
+    unpaused first. A task that fails for good is told to those who are told of things (see `airflow.notices`), unless
+    the DAG tells what it finds itself.
     """
     default_args: dict[str, Any] = {
         "owner": OWNER,
@@ -77,6 +80,8 @@ def flow_dag(
         "retry_policy": retry_policy(),
         "pool": topology.pool_for(flow) or NO_POOL,
     }
+    if tell_failures:
+        default_args["on_failure_callback"] = FailureNotifier(flow.name)
     queue = topology.queue_for(flow)
     if queue is not None:
         default_args["queue"] = queue
