@@ -30,6 +30,8 @@ PARENT = """
 import pathlib, signal, sys
 from local.processes import Process, await_ready, stop, termination_as_exit
 log = pathlib.Path(sys.argv[1])
+# A shell starts what runs in its background deaf to Ctrl-C, and that is handed down.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with termination_as_exit():
     child = Process("child", [sys.executable, "-c", sys.argv[2]], log)
     try:
