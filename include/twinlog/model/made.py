@@ -1,4 +1,5 @@
-"""What Twinlog has made on a flow's target: only this may it ever remove there.
+"""What Twinlog has made on a flow's target: only this may it ever remove there. And what it keeps back there while
+topics are mirrored, which a takeover needs when the source is no longer there to be asked.
 
 It is kept on the target cluster in a compacted topic of its own, one record a thing, so that it is found again from
 anywhere and outlives Airflow and the source.
@@ -41,6 +42,10 @@ class Made:
     """When the settings and the ACLs of all topics were last compared."""
     source_cluster: str | None = None
     """The id of the cluster that the ACLs and quotas were copied from."""
+    held: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By the twin, what the source's topic overrides of the settings that copying sets on twins."""
+    withheld: frozenset[Acl] = frozenset()
+    """What the source allows, as it would be on the target, and nobody is allowed there while topics are mirrored."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,10 @@ class Remembered:
     configs_compared_ms: int = 0
     acls_compared_ms: int = 0
     source_cluster: str | None = None
+    held: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of topics that were looked at; empty for one that overrides nothing."""
+    withheld: frozenset[Acl] | None = None
+    """All there are; None where nobody has looked."""
 
     def added_to(self, made: Made) -> Made:
         topics = {**made.topics, **self.topics}
@@ -66,6 +75,8 @@ class Remembered:
             max(made.configs_compared_ms, self.configs_compared_ms),
             max(made.acls_compared_ms, self.acls_compared_ms),
             self.source_cluster or made.source_cluster,
+            {name: values for name, values in {**made.held, **self.held}.items() if values},
+            made.withheld if self.withheld is None else self.withheld,
         )
 
 
@@ -92,6 +103,8 @@ def to_values(made: Made) -> dict[str, bytes]:
     }
     values |= {f"acl {json.dumps(astuple(acl))}": True for acl in made.acls}
     values |= {f"quota {json.dumps([quota.entity, quota.key])}": True for quota in made.quotas}
+    values |= {f"held {name}": dict(overrides) for name, overrides in made.held.items()}
+    values |= {f"withheld {json.dumps(astuple(acl))}": True for acl in made.withheld}
     values["configs compared"] = made.configs_compared_ms
     values["acls compared"] = made.acls_compared_ms
     values["source cluster"] = made.source_cluster
@@ -103,6 +116,8 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
     topics: dict[str, MadeTopic] = {}
     acls: set[Acl] = set()
     quotas: set[Quota] = set()
+    held: dict[str, dict[str, str]] = {}
+    withheld: set[Acl] = set()
     try:
         for key, value in values.items():
             kind, _, name = key.partition(" ")
@@ -116,8 +131,11 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
                     said["gone_since_ms"],
                 )
             elif kind == "acl":
-                resource_type, resource_name, pattern, *rest = json.loads(name)
-                acls.add(Acl(resource_type, resource_name, Pattern(pattern), *rest))
+                acls.add(_acl(name))
+            elif kind == "held":
+                held[name] = dict(json.loads(value))
+            elif kind == "withheld":
+                withheld.add(_acl(name))
             elif kind == "quota":
                 entity, limit = json.loads(name)
                 quotas.add(Quota(tuple((part, owner) for part, owner in entity), limit))
@@ -128,8 +146,15 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
             int(json.loads(values.get("configs compared", b"0"))),
             int(json.loads(values.get("acls compared", b"0"))),
             json.loads(values.get("source cluster", b"null")),
+            held,
+            frozenset(withheld),
         )
     except (ValueError, TypeError, KeyError) as wrong:
         raise FlowStateError(
             f"{where}: what Twinlog has made can't be read: {wrong}; was it written by a newer twinlog?"
         ) from wrong
+
+
+def _acl(words: str) -> Acl:
+    resource_type, resource_name, pattern, *rest = json.loads(words)
+    return Acl(resource_type, resource_name, Pattern(pattern), *rest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twinlog.cluster.acl_admin import read_acls
 from twinlog.cluster.client_limits import read_quotas, read_scram_users
@@ -29,6 +29,8 @@ class AclPlan:
     failed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     compared: bool = False
+    withheld: frozenset[Acl] | None = None
+    """What the source allows and the target is not to allow while topics are mirrored; None where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,13 @@ async def plan_acls(sides: Sides, rules: SyncRules, memory: Memory, topics: Coll
         return AclPlan(compared=True)
     if here.refused is not None:
         return AclPlan(failed=_refused(sides.source.alias, rules.source_principal, "DESCRIBE", here.refused))
-    wanted = wanted_acls(
-        here.acls - memory.opposite.acls,
-        AclRules(
-            rules.acl_mode, rules.policy, rules.takes, rules.groups.accepts, sorted(topics), rules.target_principal
-        ),
+    own = here.acls - memory.opposite.acls
+    acl_rules = AclRules(
+        rules.acl_mode, rules.policy, rules.takes, rules.groups.accepts, sorted(topics), rules.target_principal
     )
+    wanted = wanted_acls(own, acl_rules)
+    allowed = wanted_acls(own, replace(acl_rules, mode=AclMode.FULL)).acls
+    withheld = frozenset(acl for acl in allowed - wanted.acls if acl.permission == "ALLOW")
     there = await read_acls(sides.target)
     if there.no_authorizer:
         count = len(wanted.acls)
@@ -64,7 +67,7 @@ async def plan_acls(sides: Sides, rules: SyncRules, memory: Memory, topics: Coll
         return AclPlan(failed=_refused(sides.target.alias, rules.target_principal, "DESCRIBE", there.refused))
     found = compare_acls(wanted.acls, there.acls, memory.here.acls)
     notes = _kept_back(wanted, sides.target.alias, rules.target_principal)
-    return AclPlan(found.add, found.remove, found.forget, notes=notes, compared=True)
+    return AclPlan(found.add, found.remove, found.forget, notes=notes, compared=True, withheld=withheld)
 
 
 async def plan_clients(sides: Sides, rules: SyncRules, memory: Memory) -> ClientPlan:

@@ -16,6 +16,7 @@ from twinlog.model.lanes import state_topic
 from twinlog.model.made import Made, MadeTopic, Remembered
 from twinlog.model.sync_plan import SyncPlan
 from twinlog.model.topology import Flow, Topology
+from twinlog.model.twin_settings import NEEDED
 from twinlog.model.twin_topics import ReportKind
 from twinlog.operations.permission_planning import AclPlan, ClientPlan, plan_acls, plan_clients
 from twinlog.operations.preflight import PreflightSide, planned_topics, preflight, target_internal_topics
@@ -172,7 +173,17 @@ class _Seen:
             configs_compared_ms=self.now_ms if all_settings else 0,
             acls_compared_ms=self.now_ms if compared else 0,
             source_cluster=self.sides.source_view.cluster_id if compared and same_source else None,
+            held=self._held(),
+            withheld=self.acls.withheld,
         )
+
+    def _held(self) -> dict[str, dict[str, str]]:
+        """What a takeover puts back, of the topics whose settings were read."""
+        return {
+            name: {key: value for key, value in read.overrides.items() if key in NEEDED}
+            for name, source in self.twins.sources.items()
+            if (read := self.twins.source_settings.get(source.name)) is not None
+        }
 
     def _back(self) -> dict[str, MadeTopic]:
         return {

@@ -13,7 +13,8 @@ from twinlog.model.quotas import Quota, QuotaChange, QuotaDifference, compare_qu
 ACL = Acl("topic", 'odd " name', Pattern.PREFIXED, "User:a b", "*", "READ", "DENY")
 QUOTA = Quota((("client-id", None), ("user", "alice")), "producer_byte_rate")
 TOPIC = MadeTopic(UUID(int=1), "orders", UUID(int=2), "cluster", 5)
-MADE = Made({"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8)
+HELD = {"nyc.orders": {"compression.type": "zstd"}}
+MADE = Made({"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8, "c", HELD, frozenset({ACL}))
 
 
 def test_memory_survives_being_written_and_read() -> None:
@@ -32,7 +33,14 @@ def test_things_are_added_to_memory_and_taken_from_it() -> None:
         MADE
     )
 
-    assert after == Made({"nyc.b": TOPIC}, frozenset(), frozenset({QUOTA}), 7, 9)
+    assert after == Made({"nyc.b": TOPIC}, frozenset(), frozenset({QUOTA}), 7, 9, "c", HELD, frozenset({ACL}))
+
+
+def test_what_is_held_back_is_forgotten_when_the_source_has_it_no_longer() -> None:
+    other = {"nyc.b": {"min.insync.replicas": "1"}}
+    assert Remembered(held={"nyc.orders": {}, **other}, withheld=frozenset()).added_to(MADE) == Made(
+        {"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8, "c", other
+    )
 
 
 def test_the_topic_that_holds_it_is_never_mirrored() -> None:
