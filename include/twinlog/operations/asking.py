@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from twinlog.errors import ClusterUnreachableError, TwinlogError
 
@@ -18,6 +18,34 @@ V = TypeVar("V")
 
 _GRACE_S = 1.0
 """For the answer of a client that ends exactly at its time-out."""
+
+
+class Asked(Generic[V]):
+    """One question under way in a thread of its own."""
+
+    def __init__(self, question: Callable[[], V], timeout_s: float, named: str) -> None:
+        self._answers: queue.SimpleQueue[V | Exception] = queue.SimpleQueue()
+        self._question = question
+        self._timeout_s = timeout_s
+        self._deadline = time.monotonic() + timeout_s + _GRACE_S
+        self._named = named
+        threading.Thread(target=self._ask, name=f"asking {named}", daemon=True).start()
+
+    def answer(self) -> V | TwinlogError:
+        """The answer, or the error that it ended with; to be asked for once, and there when its time is up."""
+        try:
+            found = self._answers.get(timeout=max(0.0, self._deadline - time.monotonic()))
+        except queue.Empty:
+            return ClusterUnreachableError(f"{self._named} did not answer within {self._timeout_s:g} s")
+        if isinstance(found, Exception) and not isinstance(found, TwinlogError):
+            raise found
+        return found
+
+    def _ask(self) -> None:
+        try:
+            self._answers.put(self._question())
+        except Exception as error:  # noqa: BLE001 - raised again by who waits, unless it is an answer
+            self._answers.put(error)
 
 
 def ask_all(

@@ -16,11 +16,11 @@ from twinlog.cluster.access import ClusterAccess
 from twinlog.ledger.schema import IN_MEMORY
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import Translator
-from twinlog.ledger.two_way import TwoWayTranslator
+from twinlog.ledger.two_way import RecordedWay, TwoWayTranslator
 from twinlog.model.lanes import journal_topic
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.directions import comes_back, other_direction
-from twinlog.operations.translate import translator
+from twinlog.operations.translate import translator, translator_as_it_stands
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,21 @@ def group_translation(
     onward = translator(flow, target, ledger)
     both = None if back is None else TwoWayTranslator(onward, back)
     return GroupTranslation(onward, both, comes_back(topology, flow))
+
+
+def recorded_group_translation(
+    topology: Topology, flow: Flow, target: ClusterAccess, ledger: Ledger, *, settled: bool = True
+) -> GroupTranslation:
+    """Read now without asking the source for anything: the way back of names that are mirrored both ways is known by
+    its ledger. Not `settled`: what a transaction holds back that is open on the target is not waited for."""
+    read = translator if settled else translator_as_it_stands
+    other = other_direction(topology, flow)
+    if other is None:
+        return GroupTranslation(read(flow, target, ledger))
+    # The way back first, as above.
+    way = RecordedWay(Ledger(topology.ledger_for(other), other.source, other.target))
+    onward = read(flow, target, ledger)
+    return GroupTranslation(onward, TwoWayTranslator(onward, way.opposite(onward)), comes_back(topology, flow))
 
 
 def _back(topology: Topology, other: Flow, source: ClusterAccess) -> Translator:

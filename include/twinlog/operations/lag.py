@@ -59,6 +59,8 @@ class PartitionLag:
 
     records: int | None = 0
     seconds: float | None = 0.0
+    end: int | None = None
+    """Where the source's log ended, of a partition that has any lag."""
 
 
 UNKNOWN = PartitionLag(None, None)
@@ -89,11 +91,20 @@ async def measure(source: RawClient, target: RawClient, flow: Flow, policy: Nami
 
 
 async def measure_partitions(
-    source: RawClient, target: RawClient, flow: Flow, policy: NamingPolicy, partitions: Collection[TopicPartition]
+    source: RawClient,
+    target: RawClient,
+    flow: Flow,
+    policy: NamingPolicy,
+    partitions: Collection[TopicPartition],
+    *,
+    stable: bool = True,
 ) -> dict[TopicPartition, PartitionLag]:
-    """The lag of those of these partitions of the source that have any; UNKNOWN of one that can't be looked at."""
+    """The lag of those of these partitions of the source that have any; UNKNOWN of one that can't be looked at.
+
+    Not `stable`: by the positions as they are, whatever transaction is open on the target.
+    """
     view = await source.metadata({partition.topic for partition in partitions})
-    positions = await fetch_positions(target, position_group(flow.name))
+    positions = await fetch_positions(target, position_group(flow.name), stable=stable)
     starts = (await list_offsets(source, view, partitions, OffsetAt.LOG_START)).offsets
     ends = (await list_offsets(source, view, partitions, OffsetAt.LOG_END)).offsets
     waiting: dict[TopicPartition, int] = {}
@@ -108,7 +119,7 @@ async def measure_partitions(
     written = await times_at(source, view, waiting)
     now_ms = time.time() * 1000
     found = {
-        partition: PartitionLag(ends[partition] - at, _age_s(written.get(partition, -1), now_ms))
+        partition: PartitionLag(ends[partition] - at, _age_s(written.get(partition, -1), now_ms), ends[partition])
         for partition, at in waiting.items()
     }
     return found | dict.fromkeys(unknown, UNKNOWN)

@@ -7,7 +7,8 @@ Kept as a Parquet table a pass, beside the ledger, where the target's side finds
 A row is a group on a partition, with the columns of SCHEMA. `unread` counts the copied records from the group's offset
 to the end of what was copied, by the ledger; `lost_records` and `lost_seconds` are what the source has of the partition
 beyond the mirror's position, counted in offsets, and how long the oldest of that has been waiting; a null of a row with
-a target topic, and of its group, is not known. `read_again` is 0 but where one name is mirrored both ways.
+a target topic, and of its group, is not known. `source_end` is where the source's log ended then, if beyond that
+position. `read_again` is 0 but where one name is mirrored both ways.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ SCHEMA = pa.schema(
         ("read_again", pa.int64()),
         ("lost_records", pa.int64()),
         ("lost_seconds", pa.float64()),
+        ("source_end", pa.int64()),
     ]
 )
 _NAME = re.compile(r"readiness-(\d{15})\.parquet")
@@ -127,6 +129,7 @@ def _tabulated(
         "read_again": (row.read_again for row in rows),
         "lost_records": (None if lag is None else lag.records for lag in lost),
         "lost_seconds": (None if lag is None else lag.seconds for lag in lost),
+        "source_end": (None if lag is None else lag.end for lag in lost),
     }
     return Readiness(at_ms, pa.table([list(columns[name]) for name in SCHEMA.names], schema=SCHEMA))
 
@@ -194,12 +197,19 @@ class ReadinessTables:
             if not names:
                 return None
             table = pq.ParquetFile(self._folder.file_path(names[-1]), filesystem=self._folder.filesystem).read()
-            return Readiness(_made_ms(names[-1]), table.cast(SCHEMA))
+            return Readiness(_made_ms(names[-1]), _of_today(table).cast(SCHEMA))
         except (OSError, pa.ArrowInvalid) as failure:
             raise LedgerError(f"{self._folder.uri}: how ready groups were can't be read: {failure}") from failure
 
     def _names(self) -> list[str]:
         return sorted(file.name for file in self._folder.files() if _NAME.fullmatch(file.name))
+
+
+def _of_today(table: pa.Table) -> pa.Table:
+    """The table with the columns that were added since it was written, empty."""
+    for name in SCHEMA.names[table.num_columns :]:
+        table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
+    return table
 
 
 def _made_ms(name: str) -> int:

@@ -7,6 +7,8 @@ then says where they were.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.committed import fetch_positions
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
@@ -32,6 +34,16 @@ def translator(flow: Flow, access: ClusterAccess, ledger: Ledger) -> Translator:
         return Translator(*_read(flow, access, target, ledger))
 
 
+def translator_as_it_stands(flow: Flow, access: ClusterAccess, ledger: Ledger) -> Translator:
+    """The same without waiting for transactions that are open on the target: what those hold back is not known."""
+    with access.raw() as target:
+        positions = target.run(fetch_positions(target, position_group(flow.name), stable=False))
+        forgotten = _forgotten(target, ledger, set(positions))
+        view = target.run(target.metadata({partition.topic for partition in {**positions, **forgotten}}))
+        ends = target.run(list_offsets(target, view, {**positions, **forgotten}, OffsetAt.LAST_STABLE)).offsets
+        return Translator(*_with_twins(flow, target, ledger, {**positions, **forgotten}, ends))
+
+
 def translator_of(
     topology: Topology, flow: Flow, access: ClusterAccess, ledger: Ledger, topic: str, *, reverse: bool = False
 ) -> Translator | TwoWayTranslator:
@@ -50,7 +62,6 @@ def translator_of(
 
 
 def _read(flow: Flow, access: ClusterAccess, target: RawClient, ledger: Ledger) -> tuple[object, list[Twin]]:
-    policy = naming_of(flow)
     # The positions first: then the barrier, and the ledger behind it holds every row that a position vouches for.
     positions = target.run(fetch_positions(target, position_group(flow.name)))
     ends = bring_up_to_date(ledger, flow, access, target, set(positions)).data_ends
@@ -58,6 +69,17 @@ def _read(flow: Flow, access: ClusterAccess, target: RawClient, ledger: Ledger) 
     if forgotten:
         ends = {**ends, **bring_up_to_date(ledger, flow, access, target, set(forgotten)).data_ends}
         positions = {**positions, **forgotten}
+    return _with_twins(flow, target, ledger, positions, ends)
+
+
+def _with_twins(
+    flow: Flow,
+    target: RawClient,
+    ledger: Ledger,
+    positions: Mapping[TopicPartition, Position],
+    ends: Mapping[TopicPartition, int],
+) -> tuple[object, list[Twin]]:
+    policy = naming_of(flow)
     view = target.run(target.metadata({partition.topic for partition in positions}))
     starts = target.run(list_offsets(target, view, positions, OffsetAt.LOG_START)).offsets
     twins = []
