@@ -19,12 +19,13 @@ from dataclasses import dataclass
 
 from twinlog.model.flow import Flow
 from twinlog.model.flow_running import RunningSettings
+from twinlog.model.flow_takeover import TakeoverSettings
 from twinlog.model.references import is_secret
 from twinlog.model.settings import settings_of
 from twinlog.model.topology import Topology
 
-_NOT_OF_THE_FLOW = settings_of(RunningSettings).keys()
-"""When and where a flow runs, each site may say for itself."""
+_NOT_OF_THE_FLOW = settings_of(RunningSettings).keys() | settings_of(TakeoverSettings).keys()
+"""When and where a flow runs, and what is told of a takeover, each site may say for itself."""
 
 
 @dataclass(frozen=True, slots=True)

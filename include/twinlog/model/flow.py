@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from twinlog.model.flow_copying import CopyingSettings
 from twinlog.model.flow_running import RunningSettings
 from twinlog.model.flow_selection import NamingSettings, SelectionSettings
+from twinlog.model.flow_takeover import TakeoverSettings
 from twinlog.model.flow_upkeep import GroupSettings, SignalSettings, SyncSettings
 from twinlog.model.references import is_secret
 from twinlog.model.settings import settings_of
@@ -23,6 +24,7 @@ from twinlog.model.settings import settings_of
 # Dataclasses collect fields from the last base to the first: docs/settings.md begins with selection.
 @dataclass(frozen=True)
 class Flow(
+    TakeoverSettings,
     RunningSettings,
     SignalSettings,
     GroupSettings,

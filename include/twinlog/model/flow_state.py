@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from twinlog.errors import FlowStateError
 from twinlog.model.description import Description
+from twinlog.model.takeover_progress import Takeover
 
 
 class State(StrEnum):
@@ -75,6 +76,8 @@ class FlowRecord:
     """When the positions of idle partitions were last written anew, lest the target forget them."""
     description: Description | None = None
     """By which description the flow runs; None before its first run."""
+    takeover: Takeover | None = None
+    """The last takeover of the flow, and how far it has come; None where there was none."""
 
     def moved_to(self, state: State, flow: str) -> FlowRecord:
         """The record after a change of state, if that change is one that makes sense."""
@@ -122,6 +125,7 @@ def to_records(record: FlowRecord) -> dict[str, bytes]:
         "retiring lanes": json.dumps(record.retiring_lanes).encode(),
         "renewed": json.dumps(record.renewed_at_ms).encode(),
         "description": json.dumps(asdict(record.description) if record.description else None).encode(),
+        "takeover": json.dumps(record.takeover.to_json() if record.takeover else None).encode(),
     }
 
 
@@ -129,7 +133,7 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
     """What the newest value of each key says; keys that a newer twinlog added are left alone."""
     try:
         said = {key: json.loads(value) for key, value in values.items()}
-        lease, description = said.get("lease"), said.get("description")
+        lease, description, takeover = said.get("lease"), said.get("description"), said.get("takeover")
         return FlowRecord(
             state=State(said.get("state", State.ACTIVE)),
             lanes=int(said.get("lanes", 0)),
@@ -138,8 +142,9 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
             retiring_lanes=int(said.get("retiring lanes", 0)),
             renewed_at_ms=int(said.get("renewed", 0)),
             description=Description(**description) if description else None,
+            takeover=Takeover.from_json(takeover) if takeover else None,
         )
-    except (ValueError, TypeError) as wrong:
+    except (ValueError, TypeError, KeyError) as wrong:
         raise FlowStateError(
             f"{where}: the flow's state can't be read: {wrong}; was it written by a newer twinlog?"
         ) from wrong

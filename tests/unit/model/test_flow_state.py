@@ -8,9 +8,19 @@ from hypothesis import strategies as st
 
 from twinlog.errors import FlowStateError
 from twinlog.model.flow_state import ALLOWED, FlowRecord, Holder, Lease, State, from_records, to_records
+from twinlog.model.takeover import Kind
+from twinlog.model.takeover_progress import Takeover
 
 LEASES = st.none() | st.builds(Lease, st.text(), st.text(), st.integers(0, 2**53))
-RECORDS = st.builds(FlowRecord, st.sampled_from(State), st.integers(0, 1000), LEASES, st.integers(0, 10**12))
+TAKEOVERS = st.none() | st.builds(Takeover, st.text(), st.sampled_from(Kind), st.integers(0), st.integers(0, 5))
+RECORDS = st.builds(
+    FlowRecord,
+    st.sampled_from(State),
+    st.integers(0, 1000),
+    LEASES,
+    st.integers(0, 10**12),
+    takeover=TAKEOVERS,
+)
 
 
 @given(RECORDS)
