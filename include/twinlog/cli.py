@@ -18,6 +18,7 @@ from twinlog.commands import (
     canary,
     checkpoint,
     control,
+    failover,
     heartbeat,
     ledger,
     mirror,
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         control,
         throttle,
         status,
+        failover,
     ):
         command.add_to(verbs, common)
     return parser

@@ -71,7 +71,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("twinlog ")
 
 
-@pytest.mark.parametrize("arguments", [[], ["failover", "nyc->lon"], ["status", "--timeout", "soon"], ["topology"]])
+@pytest.mark.parametrize("arguments", [[], ["overfail", "nyc->lon"], ["status", "--timeout", "soon"], ["topology"]])
 def test_wrong_use_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(arguments)

@@ -1,0 +1,153 @@
+"""`twinlog failover FLOW`: the target takes the source's place. The plan first; then, with a yes, its steps."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinlog.commands import approving
+from twinlog.commands.arguments import moment, seconds
+from twinlog.commands.console import Console
+from twinlog.commands.flow_context import FlowContext
+from twinlog.commands.takeover_display import plan_lines, result_lines
+from twinlog.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from twinlog.model.takeover import Request, TakeoverPlan
+    from twinlog.operations.failover import Failover
+
+_STRATEGIES = ("translated", "timestamp", "earliest", "latest")
+
+
+def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
+    parser = verbs.add_parser("failover", parents=[common], help="let the target take over; the source may be gone")
+    parser.add_argument("flow", metavar="FLOW", help="such as nyc->lon")
+    add_start_options(parser)
+    parser.add_argument(
+        "--source-timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=10.0,
+        help="how long the source is given to say what it still can (10)",
+    )
+    parser.add_argument("--plan", metavar="ID", help="carry out this plan, made before, instead of making one")
+    approving.add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_start_options(parser: argparse.ArgumentParser) -> None:
+    """Where groups go on, and where the plan is written to."""
+    parser.add_argument(
+        "--strategy",
+        choices=_STRATEGIES,
+        default="translated",
+        help="where groups go on: where they stopped, at a time, at the first or behind the last record (translated)",
+    )
+    parser.add_argument(
+        "--group-strategy",
+        metavar="RE=STRATEGY",
+        action="append",
+        default=[],
+        help="another strategy for groups of these names; may be repeated, and the first that matches holds",
+    )
+    parser.add_argument(
+        "--at", metavar="TIME", type=moment, help="for timestamp: 2026-01-31T12:00:00Z, or milliseconds"
+    )
+    parser.add_argument(
+        "--margin", metavar="SECONDS", type=seconds, default=0.0, help="for timestamp: so much before that time (0)"
+    )
+    parser.add_argument("--groups", metavar="RE", help="only groups of these names")
+    parser.add_argument(
+        "--over-own-positions",
+        action="store_true",
+        help="also where a group has made a newer position on the target itself",
+    )
+    parser.add_argument(
+        "--csv", metavar="FILE", type=Path, help="write the plan for kafka-consumer-groups --reset-offsets --from-file"
+    )
+
+
+def run(asked: argparse.Namespace, console: Console) -> int:
+    from twinlog.operations.failover import Failover, TakeoverResult  # noqa: PLC0415 - keeps --help quick
+
+    request = request_of(asked)
+    approving.demand_somebody(asked, f"{asked.flow} is only failed over with somebody's yes.")
+    context = FlowContext(asked)
+    failover = Failover(
+        context.topology,
+        context.flow,
+        context.access("source"),
+        context.access("target"),
+        context.ledger(),
+        source_within_s=asked.source_timeout,
+    )
+    plan = _plan(asked, console, failover, request)
+    write_csv(asked, plan)
+    if asked.dry_run:
+        console.result(plan_lines(plan, failover.plan_path(plan)), TakeoverResult(plan, dry_run=True).to_json())
+    else:
+        for line in [] if asked.yes else plan_lines(plan, failover.plan_path(plan)):
+            console.note(line)
+        if not approving.approved(asked, console, f"Fail {plan.flow} over to {plan.target}?"):
+            console.note("twinlog: nothing was changed")
+            return 0
+        result = failover.apply(plan)
+        plan = result.plan
+        console.result(result_lines(result), result.to_json())
+        for sentence in result.failures:
+            console.note(f"twinlog: {sentence}")
+        for note in plan.notes:
+            console.note(f"twinlog: {note}")
+        return result.exit_code
+    for note in plan.notes:
+        console.note(f"twinlog: {note}")
+    return 0
+
+
+def _plan(asked: argparse.Namespace, console: Console, failover: Failover, request: Request) -> TakeoverPlan:
+    if asked.plan is not None:
+        return failover.kept(asked.plan)
+    begun = failover.unfinished()
+    if begun is None:
+        return failover.plan(request)
+    if asked.dry_run:
+        console.note(
+            f"twinlog: the takeover by the plan {begun.id} has begun and not ended; failing over goes on with it"
+        )
+        return failover.plan(request)
+    console.note(f"twinlog: the takeover by the plan {begun.id} had begun and not ended; it goes on")
+    return begun
+
+
+def request_of(asked: argparse.Namespace) -> Request:
+    """What the arguments say of where groups go on."""
+    from twinlog.model.takeover import Request, Strategy  # noqa: PLC0415 - keeps --help quick
+
+    overrides = []
+    for text in asked.group_strategy:
+        pattern, separator, name = text.rpartition("=")
+        if not separator or name not in _STRATEGIES:
+            raise ConfigurationError(
+                f'--group-strategy: expected a pattern, "=" and one of {", ".join(_STRATEGIES)}, not "{text}"'
+            )
+        overrides.append((pattern, Strategy(name)))
+    return Request(
+        Strategy(asked.strategy),
+        tuple(overrides),
+        asked.at,
+        int(asked.margin * 1000),
+        asked.groups,
+        asked.over_own_positions,
+    )
+
+
+def write_csv(asked: argparse.Namespace, plan: TakeoverPlan) -> None:
+    from twinlog.model.takeover import reset_csv  # noqa: PLC0415 - as above
+
+    if asked.csv is None:
+        return
+    try:
+        asked.csv.write_text(reset_csv(plan.rows, with_group=plan.groups != 1), encoding="utf-8")
+    except OSError as failure:
+        raise ConfigurationError(f"--csv: {asked.csv} can't be written: {failure.strerror}") from None

@@ -1,0 +1,77 @@
+"""What the source of a takeover still says, within a time: its groups, and what of its topics is not copied.
+
+Each is asked for by itself, in a thread of its own with connections of its own, so that a source that is half dead
+answers what it can, and one that hangs holds up nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from twinlog.cluster.access import ClusterAccess
+from twinlog.errors import TwinlogError
+from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.model.offsets import TopicPartition
+from twinlog.model.selection import TopicSelection
+from twinlog.model.topology import Flow, Topology
+from twinlog.operations.asking import Asked
+from twinlog.operations.lag import PartitionLag, measure_partitions
+from twinlog.operations.source_groups import SourceGroups, read_source_groups
+
+ANSWERS_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class SourceSaid:
+    """The answers, each by itself; None where none came, and `silence` then says why."""
+
+    groups: SourceGroups | None = None
+    lags: Mapping[TopicPartition, PartitionLag] | None = None
+    """Of every partition of the topics that the flow takes."""
+    silence: tuple[str, ...] = ()
+
+
+class SourceLook:
+    """Asking begins when this is made."""
+
+    def __init__(
+        self, topology: Topology, flow: Flow, source: ClusterAccess, target: ClusterAccess, timeout_s: float
+    ) -> None:
+        named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
+        self._selection = TopicSelection(topology, flow, named, topics_of(flow))
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._timeout_s = timeout_s
+        self._groups = Asked(self._ask_groups, timeout_s, f"cluster {flow.source}")
+        self._lags = Asked(self._ask_lags, timeout_s, f"cluster {flow.source}")
+
+    def said(self) -> SourceSaid:
+        """Once, when there is nothing else to do but wait."""
+        groups, lags = self._groups.answer(), self._lags.answer()
+        failures = [str(answer) for answer in (groups, lags) if isinstance(answer, TwinlogError)]
+        return SourceSaid(
+            None if isinstance(groups, TwinlogError) else groups,
+            None if isinstance(lags, TwinlogError) else lags,
+            tuple(dict.fromkeys(failures)),
+        )
+
+    def _ask_groups(self) -> SourceGroups:
+        with self._source.raw(self._timeout_s) as source:
+            return source.run(read_source_groups(source, self._flow))
+
+    def _ask_lags(self) -> dict[TopicPartition, PartitionLag]:
+        with self._target.raw() as target, self._source.raw(self._timeout_s, beside=target) as source:
+            topics = [
+                topic
+                for topic in source.run(source.metadata()).topics.values()
+                if self._selection.left_out(topic.name) is None
+            ]
+            partitions = [
+                TopicPartition(topic.name, number) for topic in topics for number in range(len(topic.partitions))
+            ]
+            waiting = source.run(
+                measure_partitions(source, target, self._flow, naming_of(self._flow), partitions, stable=False)
+            )
+            return dict.fromkeys(partitions, PartitionLag()) | waiting
