@@ -64,8 +64,6 @@ class Ledger:
     def beside(self, kind: str) -> str:
         """The flow's folder for tables of another kind (`_readiness`), which readers of the ledger pass over."""
         return f"{self._root}/{kind}/{self._keys}"
-        self.readiness_uri = f"{root.rstrip('/')}/_readiness/{keys}"
-        self.takeovers_uri = f"{root.rstrip('/')}/_takeovers/{keys}"
 
     def files(self) -> list[LiveFile]:
         """The files that hold the ledger's rows, in the journal's order."""

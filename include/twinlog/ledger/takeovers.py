@@ -27,7 +27,7 @@ class Takeovers:
     """The plans of one flow."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._folder = Folder(ledger.takeovers_uri, ledger.filesystem)
+        self._folder = Folder(ledger.beside("_takeovers"), ledger.filesystem)
 
     def write(self, plan: TakeoverPlan) -> None:
         """Keep a plan, and forget the oldest."""
