@@ -16,11 +16,14 @@ from local.kafka import KafkaClusters
 from support.mirroring import Twins, twins
 from support.source_logs import delete_topic, fill
 from support.waiting import await_condition
-from twinlog.cluster.copier import Outcome
+from twinlog.cluster.copier import LaneReport, Outcome
+from twinlog.cluster.copy_order import CopyOrder, carry_out
+from twinlog.cluster.task_shares import TaskShares
 from twinlog.model.findings import FindingKind
-from twinlog.model.flow_state import State
+from twinlog.model.flow_state import Holder, State
+from twinlog.model.lanes import journal_topic
 from twinlog.model.offsets import TopicPartition
-from twinlog.operations.mirror import Limits
+from twinlog.model.throttle import BURST_S
 from twinlog.operations.mirror_result import MirrorResult
 
 VALUE = "x" * 1_000
@@ -28,6 +31,7 @@ RECORDS = 2_000
 SLOW_MB = 0.1
 """At this rate the records take 20 seconds; a test that lasts so long has failed."""
 SOON_S = 12.0
+BATCH_BYTES = 10_500
 
 
 @pytest.fixture
@@ -64,10 +68,60 @@ def _exists(flow: Twins, topic: str) -> bool:
         return target.run(target.metadata([flow.twin(topic)])).topics[flow.twin(topic)].error is None
 
 
-def test_the_throttle_holds(flow: Twins, topic: str) -> None:
-    result = flow.mirror(tasks=1, limits=Limits(max_seconds=3))
-    assert sum(report.figures.throttled_s for report in result.lanes) > 2
-    assert result.recorded.bytes < SLOW_MB * 1e6 * (result.seconds + 1)
+@pytest.fixture
+def wide(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+    """As much to copy in each of two tasks."""
+    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
+    flow = twins(source, target, tmp_path, (topic,), throttle=2 * SLOW_MB, transaction_seconds=1)
+    flow.create(topic, partitions=8)
+    for partition in range(8):
+        fill(source, topic, [f"{number} {VALUE}" for number in range(40)], partition, batch_num_messages=4)
+    return flow
+
+
+def test_the_throttle_holds_over_all_tasks(wide: Twins) -> None:
+    def at_once(orders: list[CopyOrder]) -> list[LaneReport]:
+        with ThreadPoolExecutor(len(orders)) as pool:
+            return [report for reports in pool.map(carry_out, orders) for report in reports]
+
+    result = wide.mirror(at_once)
+
+    assert (len(result.lanes), result.failures) == (2, [])
+    seconds = max(report.figures.seconds for report in result.lanes)
+    assert result.recorded.bytes < 2 * SLOW_MB * 1e6 * (seconds + BURST_S) + 2 * BATCH_BYTES
+
+
+def test_a_task_that_is_done_leaves_its_share_of_the_throttle_to_the_others(wide: Twins, topic: str) -> None:
+    shares: list[float] = []
+
+    def one_by_one(orders: list[CopyOrder]) -> list[LaneReport]:
+        first, second = orders
+        shares.append(share_of(wide, second))
+        (early,) = carry_out(first)
+        shares.append(share_of(wide, second))
+        (late,) = carry_out(second)
+        assert late.figures.throttled_s > 0
+        assert late.figures.seconds < 0.8 * early.figures.seconds
+        return [early, late]
+
+    assert wide.mirror(one_by_one).failures == []
+    assert shares == [pytest.approx(0.5, abs=0.05), 1.0]
+    assert wide.read_target(topic) == wide.read_source(topic)
+
+
+def share_of(flow: Twins, order: CopyOrder) -> float:
+    """Of the throttle, as the task of this order would find it."""
+    settings = order.settings
+    with flow.ends().target.raw() as target:
+        shares = TaskShares(
+            target,
+            group=settings.group,
+            journal=journal_topic(settings.source, settings.target),
+            holder=Holder(settings.run, settings.owner),
+            task=settings.task,
+            shares=settings.throttle_shares,
+        )
+        return target.run(shares.current())
 
 
 def test_the_throttle_is_lifted_while_it_runs(flow: Twins, topic: str) -> None:

@@ -18,6 +18,7 @@ from local.kafka import KafkaClusters
 from support.crashing import ChildRun, Job, Step
 from support.mirroring import Twins, create_topic, producer, twins
 from support.reading import Seen, read_committed
+from support.source_logs import delete_records, fill
 from support.syncing import both_ways
 from twinlog.operations.mirror import new_run_id
 
@@ -143,6 +144,28 @@ def test_a_topic_that_is_compacted_on_the_other_side_only_is_refused_too(
     assert result.recorded.records == 0
     (sentence,) = result.failures
     assert sentence.startswith(f"{topic} is compacted on {there.flow.target} and mirrored both ways")
+
+
+def test_what_expired_before_it_was_passed_over_is_lost_only_where_it_did_not_come_from_there(
+    flows: tuple[Twins, Twins], topic: str
+) -> None:
+    there, back = flows
+    create_topic(there.source_servers, topic, 1, {})
+    there.mirror()
+    back.mirror()
+    fill(there.source_servers, topic, range(4))
+    there.mirror()
+    fill(back.source_servers, topic, ["from lon", "from lon too"])
+    # On lon: four records of nyc, their transaction's marker, two of lon.
+    delete_records(back.source_servers, topic, 6)
+
+    result = back.mirror()
+
+    assert result.recorded.gaps == {"filtered": 4, "expired": 2}
+    assert [record.value for record in there.read_source(topic)[0]][4:] == [b"from lon too"]
+    (finding,) = result.findings
+    assert "offsets 0 to 5 were removed by retention" in finding.message
+    assert "4 of them had come from the target, the other 2" in finding.message
 
 
 def test_what_a_flow_brought_before_it_was_disabled_is_not_sent_back(flows: tuple[Twins, Twins], topic: str) -> None:

@@ -13,6 +13,7 @@ from kafka.protocol.metadata import CoordinatorType
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import not_allowed
 from twinlog.errors import ClusterError, ClusterUnreachableError
+from twinlog.model.lanes import is_journal
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position, parse
 
@@ -38,6 +39,17 @@ async def fetch_positions(
     Not `stable`: as they are now. Planning takes them so, since the writer that left a transaction open may be dead,
     and it is the lanes that fence it and read again.
     """
+    return {
+        partition: parse(offset, metadata, f"cluster {client.alias}: group {group}, {partition}")
+        for partition, (offset, metadata) in (await fetch_committed(client, group, partitions, stable=stable)).items()
+        if not is_journal(partition.topic)
+    }
+
+
+async def fetch_committed(
+    client: RawClient, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = True
+) -> dict[TopicPartition, tuple[int, str]]:
+    """What is committed, offset and metadata, as it is; see `fetch_positions`."""
     topics = None if partitions is None else _by_topic(partitions)
     last: Exception | None = None
     deadline = time.monotonic() + PATIENCE_S
@@ -55,11 +67,7 @@ async def fetch_positions(
             code = response.error_code or next((each.error_code for _, each in results if each.error_code), 0)
             if not code:
                 return {
-                    TopicPartition(name, each.partition_index): parse(
-                        each.committed_offset,
-                        each.metadata,
-                        f"cluster {client.alias}: group {group}, {name}-{each.partition_index}",
-                    )
+                    TopicPartition(name, each.partition_index): (each.committed_offset, each.metadata or "")
                     for name, each in results
                     if each.committed_offset >= 0
                 }

@@ -28,6 +28,7 @@ from twinlog.cluster.signal import Signal
 from twinlog.cluster.source_partition import FetchSettings, SourcePartitionState
 from twinlog.cluster.source_reader import SourceReader
 from twinlog.cluster.target_partition import TargetPartition
+from twinlog.cluster.task_shares import TaskShares
 from twinlog.cluster.transaction import NO_PRODUCER, TransactionalWriter
 from twinlog.errors import ClusterUnreachableError, FencedError, PartitionRefusedError, TwinlogError
 from twinlog.model.figures import Figures
@@ -75,8 +76,10 @@ class CopySettings:
     in_flight: int
     max_request_bytes: int
     budget_s: float
-    throttle_share: float
-    """This task's part of the flow's throttle, between 0 and 1; the rate itself is kept on the target."""
+    task: int
+    """The first of this task's lanes, by which it is known."""
+    throttle_shares: Mapping[int, float]
+    """Each task's part of the flow's throttle; together they are 1. The rate itself is kept on the target."""
     fetch: FetchSettings
     sole_writer: bool = True
     """Nobody but the flow writes to the target topics, so records of others are worth a finding."""
@@ -135,13 +138,21 @@ class Copier:
         self._settings = settings
         self._deadline = time.monotonic() + settings.budget_s
         store = FlowStore(target, settings.flow, state_topic(settings.source, settings.target))
+        self._shares = TaskShares(
+            target,
+            group=settings.group,
+            journal=journal_topic(settings.source, settings.target),
+            holder=Holder(settings.run, settings.owner),
+            task=settings.task,
+            shares=settings.throttle_shares,
+        )
         self._watch = FlowWatch(
             target,
             store,
             flow=settings.flow,
             holder=Holder(settings.run, settings.owner),
             lanes=settings.lanes,
-            throttle_share=settings.throttle_share,
+            shares=self._shares,
         )
 
     def copy(self, ranges: Iterable[PlannedRange], max_batch_bytes: Mapping[str, int]) -> list[LaneReport]:
@@ -159,10 +170,13 @@ class Copier:
     ) -> list[LaneReport]:
         watching = self._target.spawn(self._watch.run())
         try:
-            return await self._target.gather(self._run_lane(work, fetch, max_batch_bytes) for work in lanes)
+            reports = await self._target.gather(self._run_lane(work, fetch, max_batch_bytes) for work in lanes)
         finally:
             self._watch.end()
             await watching
+        if not any(report.outcome in (Outcome.FENCED, Outcome.STOPPED) for report in reports):
+            await self._shares.give_away()
+        return reports
 
     async def _run_lane(self, work: _LaneWork, fetch: FetchSettings, max_batch_bytes: Mapping[str, int]) -> LaneReport:
         failures = 0

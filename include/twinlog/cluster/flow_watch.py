@@ -13,6 +13,7 @@ import time
 from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.signal import Signal
+from twinlog.cluster.task_shares import TaskShares
 from twinlog.errors import TwinlogError
 from twinlog.model.flow_state import FlowRecord, Holder
 from twinlog.model.throttle import Throttle
@@ -27,7 +28,7 @@ class FlowWatch:
     """The task's throttle, and the reason to stop once there is one."""
 
     def __init__(
-        self, client: RawClient, store: FlowStore, *, flow: str, holder: Holder, lanes: int, throttle_share: float
+        self, client: RawClient, store: FlowStore, *, flow: str, holder: Holder, lanes: int, shares: TaskShares
     ) -> None:
         """`holder` is who gave the task its order; `lanes` is into how many lanes the task's plan has cut the flow."""
         self._client = client
@@ -35,7 +36,7 @@ class FlowWatch:
         self._flow = flow
         self._holder = holder
         self._planned_lanes = lanes
-        self._share = throttle_share
+        self._shares = shares
         self._ended = False
         self._lanes: set[Signal] = set()
         self.throttle = Throttle(0.0, time.monotonic())
@@ -45,7 +46,8 @@ class FlowWatch:
         """Read the record now and heed it."""
         record = await self._store.read()
         self.stop = self.stop or self._reason_to_stop(record)
-        self.throttle.change(record.throttle_bytes_per_s * self._share, time.monotonic())
+        share = await self._shares.current() if record.throttle_bytes_per_s else 1.0
+        self.throttle.change(record.throttle_bytes_per_s * share, time.monotonic())
 
     def wake(self, lane: Signal) -> None:
         """Notify `lane` a few times a second, so that it sees its time run out while nothing arrives."""

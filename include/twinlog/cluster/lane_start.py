@@ -8,7 +8,7 @@ from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.target_partition import TargetPartition
 from twinlog.errors import PartitionRefusedError
 from twinlog.model.findings import FindingKind
-from twinlog.model.offsets import GapKind, PartitionPair, Segment, TopicPartition
+from twinlog.model.offsets import GapKind, PartitionPair, Segment, TopicPartition, offsets_among
 from twinlog.model.plan import PlannedRange
 from twinlog.model.positions import NO_LEADER_EPOCH, Position
 from twinlog.model.segment_builder import gaps_only
@@ -26,13 +26,13 @@ def starting_target(
     )
     if position is None or known_end is None or position.source_topic_id != pair.source_topic_id:
         # Committing a position at once, with or without records, is what makes the partition a mirrored one.
-        carried = {GapKind.EXPIRED: planned.expired} if planned.expired else {}
+        carried = _gone(planned, start - planned.expired)
         target = TargetPartition(
             pair, start, NO_LEADER_EPOCH, known_end or 0, seen_end, log_end, leader, carried, touched=True
         )
         target.closing = closing(position, pair)
     elif position.offset < start:
-        carried = {GapKind.EXPIRED: start - position.offset}
+        carried = _gone(planned, position.offset)
         target = TargetPartition(
             pair, start, NO_LEADER_EPOCH, known_end, seen_end, log_end, leader, carried, touched=True
         )
@@ -53,6 +53,14 @@ def starting_target(
     if known_end is not None and log_end > known_end + 1:
         target.suspect(known_end, log_end)
     return target
+
+
+def _gone(planned: PlannedRange, begin: int) -> dict[GapKind, int]:
+    """The offsets from `begin` up to the range that retention removed: what came from the target is not lost."""
+    start = planned.range.start
+    returned = offsets_among(planned.returned, begin, start)
+    counted = {GapKind.EXPIRED: start - begin - returned, GapKind.FILTERED: returned}
+    return {kind: offsets for kind, offsets in counted.items() if offsets}
 
 
 def closing(position: Position | None, pair: PartitionPair) -> Segment | None:

@@ -44,5 +44,9 @@ def journal_topic(source: str, target: str) -> str:
     return f"twinlog.{source}.{target}.journal.internal"
 
 
+def is_journal(topic: str) -> bool:
+    return topic.startswith("twinlog.") and topic.endswith(".journal.internal")
+
+
 def state_topic(source: str, target: str) -> str:
     return f"twinlog.{source}.{target}.state.internal"

@@ -10,7 +10,7 @@ not copied lies between segments and is counted, by kind, on the segment that fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -53,6 +53,11 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+def offsets_among(spans: Iterable[Span], start: int, end: int) -> int:
+    """How many of the offsets `[start, end)` are in the spans, which do not overlap."""
+    return sum(max(0, min(span.end, end) - max(span.start, start)) for span in spans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ thousands: the answers of a few batched requests are laid side by side and never
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 from twinlog.model.budget import NO_LIMIT, Budget, grant
-from twinlog.model.offsets import PartitionPair, Range, Span
+from twinlog.model.offsets import PartitionPair, Range, Span, offsets_among
 from twinlog.model.positions import Position
 
 
@@ -65,14 +66,22 @@ class Finding:
     decision: Decision
     lost: int = 0
     """Of a source topic that is gone: the offsets from `start` on that are known to have never been copied."""
+    returned: int = 0
+    """Of the offsets that expired, those that had come from the target in the first place."""
 
     @property
     def message(self) -> str:
         pair, start, end = self.pair, self.start, self.end
         gone = f"; of that one at least {self.lost} offsets, from {start} on, were never copied and are lost"
+        are_lost = "they were copied and are lost"
+        if self.returned:
+            are_lost = (
+                f"this flow came to them; {self.returned} of them had come from the target, the other "
+                f"{end - start - self.returned}, markers of those transactions among them, are lost"
+            )
         says = {
             FindingKind.EXPIRED: f"{pair.source}: offsets {start} to {end - 1} were removed by retention before "
-            "they were copied and are lost",
+            f"{are_lost}",
             FindingKind.SOURCE_RECREATED: f"{pair.source}: the topic was deleted and created again; the position "
             f"{start} belonged to the earlier one, copying begins at {end}{gone if self.lost else ''}",
             FindingKind.TARGET_RECREATED: f"{pair.target}: the topic was deleted and created again; the position "
@@ -101,8 +110,12 @@ class Partitions:
     """The target's log ends."""
     record_bytes: Sequence[float]
     """Estimated size of a record; an estimate only balances and bounds, it decides nothing else."""
+    returned: Sequence[Sequence[Span]] = ()
+    """What the other direction mirrored in, from the position on; none of it where nobody says."""
 
     def __post_init__(self) -> None:
+        if not self.returned:
+            object.__setattr__(self, "returned", [()] * len(self.pairs))
         lengths = {len(getattr(self, name)) for name in self.__slots__}
         if len(lengths) != 1:
             raise ValueError(f"columns of different lengths: {sorted(lengths)}")
@@ -131,7 +144,7 @@ class PlannedRange:
     pair: PartitionPair
     range: Range
     expired: int
-    """Offsets right before the range that retention removed: its first segment's gap."""
+    """Offsets right before the range that retention removed, be they lost or not: its first segment's gap."""
     lane: int
     bytes: int
     """As estimated."""
@@ -201,6 +214,8 @@ def plan(
                 lane_of(pair),
                 int(count * size),
                 max(partitions.last_stable[row], start),
+                # From before the start on: a lane may begin at a position that lies behind the plan's.
+                _returned(partitions.returned[row], start - lost, start + count),
             )
         )
     return Plan(_spread(ranges, tasks), tuple(findings), sum(ready) - sum(granted))
@@ -229,9 +244,17 @@ def _start(
         kind = FindingKind.TARGET_TRUNCATED
         return offset, 0, Finding(kind, pair, target_end, position.target_end, Decision.STOP)
     if log_start > offset:
-        finding = Finding(FindingKind.EXPIRED, pair, offset, log_start, rules.on_expired)
-        return log_start, log_start - offset, finding
+        came_back = offsets_among(partitions.returned[row], offset, log_start)
+        finding = Finding(FindingKind.EXPIRED, pair, offset, log_start, rules.on_expired, returned=came_back)
+        return log_start, log_start - offset, finding if came_back < log_start - offset else None
     return offset, 0, None
+
+
+def _returned(spans: Sequence[Span], start: int, end: int) -> tuple[Span, ...]:
+    """Those of the spans that reach into `[start, end)`."""
+    first = bisect_right(spans, start, key=lambda span: span.end)
+    after = bisect_right(spans, end, key=lambda span: span.start)
+    return tuple(spans[first:after])
 
 
 def _added(partitions: Partitions) -> dict[UUID, int]:

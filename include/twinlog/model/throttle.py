@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 BURST_S = 0.25
 """How much of a second's bytes may go at once: small enough to be even, large enough for a whole batch."""
+
+
+def share_of_rest(shares: Mapping[int, float], of: int, done: Collection[int]) -> float:
+    """The share of one when those that are `done` leave theirs to the others, to each by what it has."""
+    left = sum(share for number, share in shares.items() if number == of or number not in done)
+    return shares[of] / left
 
 
 class Throttle:

@@ -20,7 +20,8 @@ def copy_settings(
     reading: Mapping[str, str],
     writing: Mapping[str, str],
     budget_s: float,
-    throttle_share: float,
+    task: int,
+    throttle_shares: Mapping[int, float],
     sole_writer: bool,
 ) -> CopySettings:
     """What one task of a run is told; the client properties are honoured under Kafka's own names."""
@@ -46,7 +47,8 @@ def copy_settings(
         in_flight=in_flight,
         max_request_bytes=int(writing["max.request.size"]),
         budget_s=budget_s,
-        throttle_share=throttle_share,
+        task=task,
+        throttle_shares=throttle_shares,
         sole_writer=sole_writer,
         fetch=FetchSettings(
             max_bytes=int(reading["fetch.max.bytes"]),

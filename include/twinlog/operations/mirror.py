@@ -173,8 +173,6 @@ class Mirror:
             findings = (*found.findings, *back.findings)
             found = replace(found, partitions=back.bounded(found.partitions), findings=findings)
         planned = plan_of_run(self._flow, found.partitions, lanes, tasks, limits)
-        if back is not None:
-            planned = back.applied(planned)
         reports = self._execute(execute, planned, self._orders(planned, found, lanes, limits, lease.holder))
         if any(report.outcome is Outcome.FENCED for report in reports) and self._is_held(target, lease.holder):
             reports = held_to_the_end(reports)
@@ -239,7 +237,8 @@ class Mirror:
         return (*prepared.warnings, *(warning.message for warning in prepared.preflight))
 
     def _orders(self, planned: Plan, found: Survey, lanes: int, limits: Limits, holder: Holder) -> list[CopyOrder]:
-        total = sum(task.bytes for task in planned.tasks) or 1
+        total = sum(max(task.bytes, 1) for task in planned.tasks)
+        shares = {task.lanes[0]: max(task.bytes, 1) / total for task in planned.tasks}
         reading, writing = self._ends.reading.settings, self._ends.writing.settings
         return [
             CopyOrder(
@@ -250,7 +249,8 @@ class Mirror:
                     reading=reading,
                     writing=writing,
                     budget_s=seconds_of_run(self._flow, limits),
-                    throttle_share=max(task.bytes, 1) / total,
+                    task=task.lanes[0],
+                    throttle_shares=shares,
                     sole_writer=self._flow.naming == "prefixed" or opposite_flow(self._topology, self._flow) is None,
                 ),
                 task.ranges,

@@ -8,7 +8,6 @@ a topic from being copied and never the rest of the flow.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +22,7 @@ from twinlog.ledger.store import Ledger
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.lanes import journal_topic
 from twinlog.model.offsets import PartitionPair, Span, TopicPartition
-from twinlog.model.plan import Partitions, Plan, PlannedRange
+from twinlog.model.plan import Partitions
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.directions import brought_by, comes_back, opposite_flow
 from twinlog.operations.recording import bring_up_to_date
@@ -51,25 +50,14 @@ class WayBack:
         ]
 
     def bounded(self, found: Partitions) -> Partitions:
-        """The survey without the topics of which nothing is known, and nowhere beyond what is proven."""
+        """The survey without the topics of which nothing is known, and nowhere beyond what is proven; each partition
+        with what is not to be sent back."""
         found = found.where(lambda pair: pair.source_topic not in self.unknown)
         ends = [
             min(end, self.proven.get(pair.source, end))
             for pair, end in zip(found.pairs, found.last_stable, strict=True)
         ]
-        return replace(found, last_stable=ends)
-
-    def applied(self, planned: Plan) -> Plan:
-        """The plan with the spans that each of its ranges passes over."""
-        tasks = [replace(task, ranges=tuple(map(self._passing_over, task.ranges))) for task in planned.tasks]
-        return replace(planned, tasks=tuple(tasks))
-
-    def _passing_over(self, planned: PlannedRange) -> PlannedRange:
-        spans = self.spans.get(planned.pair.source, [])
-        # From before the planned start on: a lane may begin at a position that lies behind the plan's.
-        first = bisect_right(spans, planned.range.start - planned.expired, key=lambda span: span.end)
-        after = bisect_right(spans, planned.range.end, key=lambda span: span.start)
-        return replace(planned, returned=tuple(spans[first:after]))
+        return replace(found, last_stable=ends, returned=[self.spans.get(pair.source, ()) for pair in found.pairs])
 
 
 def way_back(

@@ -8,7 +8,7 @@ import pytest
 from twinlog.cluster.lane_start import replaced, starting_target
 from twinlog.cluster.metadata import ClusterMetadata, Partition, Topic
 from twinlog.model.findings import FindingKind
-from twinlog.model.offsets import GapKind, PartitionPair, Range
+from twinlog.model.offsets import GapKind, PartitionPair, Range, Span
 from twinlog.model.plan import PlannedRange
 from twinlog.model.positions import Position
 
@@ -40,6 +40,17 @@ def test_an_earlier_try_got_further_than_the_plan_knew() -> None:
 def test_what_expired_is_counted_from_the_position_and_not_from_the_plan() -> None:
     state = starting_target(planned(start=12, expired=9), POSITION, target_cluster(), log_end=51)
     assert (state.position, state.carried, state.touched) == (12, {GapKind.EXPIRED: 2}, True)
+
+
+def test_what_expired_and_had_come_from_the_target_is_counted_as_not_sent_back() -> None:
+    to_pass = replace(planned(start=16, expired=9), returned=(Span(2, 8), Span(9, 12), Span(13, 14), Span(15, 18)))
+    counted = {GapKind.EXPIRED: 2, GapKind.FILTERED: 4}
+    assert starting_target(to_pass, POSITION, target_cluster(), log_end=51).carried == counted
+    # The target has forgotten the position since.
+    assert starting_target(to_pass, None, target_cluster(), log_end=51).carried == {
+        GapKind.EXPIRED: 3,
+        GapKind.FILTERED: 6,
+    }
 
 
 def test_a_partition_without_a_position_gets_one() -> None:

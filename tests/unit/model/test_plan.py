@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from twinlog.model.budget import Budget
 from twinlog.model.lanes import lane_of
-from twinlog.model.offsets import PartitionPair
+from twinlog.model.offsets import PartitionPair, Span
 from twinlog.model.plan import (
     Decision,
     FindingKind,
@@ -99,6 +100,21 @@ def test_expired_offsets_are_named_and_the_run_goes_on_after_them() -> None:
 def test_expired_offsets_with_nothing_after_them_still_move_the_position() -> None:
     planned = plan(estate([12], [position(5)], starts=[12]), lane, 1)
     assert (ranges(planned), only(planned).expired) == ({0: (12, 12)}, 7)
+
+
+def test_what_expired_and_had_come_from_the_target_is_not_lost() -> None:
+    def planned(*came: Span, decision: Decision = Decision.CONTINUE) -> Plan:
+        found = replace(estate([20], [position(5)], starts=[12]), returned=[came])
+        return plan(found, lane, 1, rules=Rules(on_expired=decision))
+
+    some = planned(Span(0, 2), Span(3, 8), Span(10, 11), Span(11, 13), Span(19, 20), Span(20, 30))
+    [finding] = some.findings
+    assert (finding.returned, only(some).expired) == (5, 7)
+    assert "5 of them had come from the target, the other 2, markers" in finding.message
+    assert only(some).returned == (Span(3, 8), Span(10, 11), Span(11, 13), Span(19, 20), Span(20, 30))
+    for decision in Decision:
+        every = planned(Span(4, 12), decision=decision)
+        assert (every.findings, ranges(every), only(every).expired) == ((), {0: (12, 20)}, 7)
 
 
 def test_expired_offsets_stop_the_partition_where_the_flow_says_so() -> None:

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from twinlog.model.throttle import BURST_S, Throttle
+from twinlog.model.throttle import BURST_S, Throttle, share_of_rest
 
 
 def sent_in(seconds: float, throttle: Throttle, sizes: list[int], start_s: float = 0.0) -> int:
@@ -24,6 +24,16 @@ def test_the_rate_holds_however_large_the_batches_are(seed: int) -> None:
     sizes = [random.randrange(1, 5_000) for _ in range(20_000)]
     sent = sent_in(100, Throttle(10_000, 0), sizes)
     assert 1_000_000 <= sent <= 1_000_000 + 10_000 * BURST_S + 5_000
+
+
+def test_who_is_left_shares_what_the_others_had_and_never_more() -> None:
+    shares = {0: 0.5, 3: 0.3, 4: 0.2}
+    assert share_of_rest(shares, 3, ()) == 0.3
+    assert share_of_rest(shares, 3, {0}) == pytest.approx(0.6)
+    assert share_of_rest(shares, 3, {0, 4}) == 1.0
+    # Another try of a task that is done: what it writes is its own part at most.
+    assert share_of_rest(shares, 3, {3}) == 0.3
+    assert sum(share_of_rest(shares, task, {0}) for task in (3, 4)) == pytest.approx(1.0)
 
 
 def test_no_rate_is_no_limit() -> None:

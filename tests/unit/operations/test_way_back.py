@@ -9,7 +9,7 @@ from twinlog.cluster.refusals import DENIED, Refusal
 from twinlog.cluster.topic_settings import SettingsRead
 from twinlog.ledger.returned import TargetPartition
 from twinlog.model.findings import FindingKind
-from twinlog.model.offsets import PartitionPair, TopicPartition
+from twinlog.model.offsets import PartitionPair, Span, TopicPartition
 from twinlog.model.plan import Partitions
 from twinlog.model.positions import NO_LEADER_EPOCH, Position
 from twinlog.model.topology import Flow
@@ -44,9 +44,10 @@ def test_everything_is_asked_for_where_copying_begins_anew() -> None:
 def test_a_topic_of_which_nothing_is_known_is_left_out_and_the_others_stay_within_what_is_proven() -> None:
     other = replace(PAIR, source_topic="payments", target_topic="payments")
     found = Partitions([PAIR, other], [None, POSITION], [1, 2], [50, 60], [3, 4], [1.0, 2.0])
-    back = WayBack({}, {other.source: 55}, {"orders": "why"})
+    came = [Span(41, 45)]
+    back = WayBack({other.source: came}, {other.source: 55}, {"orders": "why"})
 
-    assert back.bounded(found) == Partitions([other], [POSITION], [2], [55], [4], [2.0])
+    assert back.bounded(found) == Partitions([other], [POSITION], [2], [55], [4], [2.0], [came])
     (finding,) = back.findings
     assert (finding.kind, finding.partition) == (FindingKind.NOT_ALLOWED, TopicPartition("orders", 0))
     assert finding.message == "orders is not copied: why"
