@@ -1,6 +1,7 @@
 """Changes of topics, settings and ACLs are answered by the controller before every broker shows them: wait for that.
 
 A broker learns of changes in the order in which they were made, so the last one of each kind stands for those before.
+What we may change and not look at is not waited for: no time would show it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from twinlog.cluster.acl_admin import read_acls
+from twinlog.cluster.metadata import Topic
 from twinlog.cluster.raw import RawClient
-from twinlog.cluster.refusals import portions
+from twinlog.cluster.refusals import portions, refusal_named
 from twinlog.cluster.topic_settings import read_settings
 from twinlog.errors import ClusterUnreachableError
 from twinlog.model.acls import Acl
@@ -36,11 +38,7 @@ async def topics_visible(client: RawClient, partitions: Mapping[str, int]) -> bo
 
     async def shown(wanted: Mapping[str, int], node_id: int) -> bool:
         found = (await client.metadata(wanted, node_id=node_id)).topics
-        led = {
-            name: sum(1 for partition in topic.partitions if partition.leader is not None)
-            for name, topic in found.items()
-        }
-        return all(led.get(name, 0) >= count for name, count in wanted.items())
+        return all(name in found and _shows(found[name], count) for name, count in wanted.items())
 
     for portion in portions(partitions.items(), lambda _: 1, TOPICS_A_REQUEST):
         if not await _on_every_broker(client, functools.partial(shown, dict(portion))):
@@ -52,7 +50,10 @@ async def setting_visible(client: RawClient, change: SettingChange) -> bool:
     """Whether the topic came to show the setting as it was changed."""
 
     async def shown(node_id: int) -> bool:
-        found = (await read_settings(client, [change.topic], node_id=node_id)).topics.get(change.topic)
+        read = await read_settings(client, [change.topic], node_id=node_id)
+        if change.topic in read.refused and read.refused[change.topic].not_allowed:
+            return True
+        found = read.topics.get(change.topic)
         return found is not None and found.overrides.get(change.name) == change.after
 
     return await _on_every_broker(client, shown)
@@ -66,6 +67,12 @@ async def acls_visible(client: RawClient, there: Collection[Acl], gone: Collecti
         return found.issuperset(there) and found.isdisjoint(gone)
 
     return await _on_every_broker(client, shown)
+
+
+def _shows(topic: Topic, partitions: int) -> bool:
+    if topic.error is not None and refusal_named(topic.error).not_allowed:
+        return True
+    return sum(1 for partition in topic.partitions if partition.leader is not None) >= partitions
 
 
 async def _on_every_broker(client: RawClient, shown: Callable[[int], Awaitable[bool]]) -> bool:
