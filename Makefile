@@ -11,6 +11,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 setup: $(VENV)
 	@$(BIN)/python -m local.kafka_jars
+	@$(BIN)/python -m local.kafka.class_archive
 
 $(VENV): requirements.txt requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "twinlog needs Python 3.11 or newer, this is " + sys.version.split()[0])'

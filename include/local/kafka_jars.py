@@ -33,6 +33,17 @@ def class_path(folder: Path | None = None) -> str:
     return str(folder / "*")
 
 
+def class_archive(folder: Path | None = None) -> Path:
+    """Where the classes in these jars are kept as the JVM has them in memory."""
+    return (folder or kafka_jars_folder()) / "classes.jsa"
+
+
+def archived_classes(folder: Path | None = None) -> tuple[str, ...]:
+    """The JVM's options to use that archive, where there is one; a JVM that it does not fit does without."""
+    archive = class_archive(folder)
+    return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+
+
 def fetch(folder: Path, report: Callable[[str], None] = print) -> None:
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()
     stamp = folder / _STAMP

@@ -138,15 +138,24 @@ class KafkaClusters(Mapping[str, KafkaCluster]):
             self._report(f"kafka {cluster.name}: stopped")
 
 
-def start(specs: Sequence[KafkaSpec], folder: Path, report: Report = print, jars: Path | None = None) -> KafkaClusters:
-    """Starts all clusters, each in a folder of its name below `folder`, and waits until all answer."""
+def start(
+    specs: Sequence[KafkaSpec],
+    folder: Path,
+    report: Report = print,
+    jars: Path | None = None,
+    classes: tuple[str, ...] | None = None,
+) -> KafkaClusters:
+    """Starts all clusters, each in a folder of its name below `folder`, and waits until all answer; `classes` are the
+    JVM's options about its archive of classes, by default to use the one that is there."""
     preconditions.unique((spec.name for spec in specs), "Cluster name")
     ports.require_free([port for spec in specs for port in spec.ports or ()])
     class_path = kafka_jars.class_path(jars)
     java = preconditions.java()
+    classes = kafka_jars.archived_classes(jars) if classes is None else classes
     preconditions.free_space(folder, _NEEDED_BYTES, "Kafka")
     clusters = [
-        KafkaCluster(spec, folder / spec.name, Java(java, class_path, spec.heap_mb, spec.quick_start)) for spec in specs
+        KafkaCluster(spec, folder / spec.name, Java(java, class_path, spec.heap_mb, spec.quick_start, classes))
+        for spec in specs
     ]
     started = KafkaClusters(clusters, report)
     try:

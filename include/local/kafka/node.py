@@ -31,10 +31,12 @@ class Java:
     class_path: str
     heap_mb: int
     quick_start: bool
+    class_archive: tuple[str, ...] = ()
+    """The JVM's options about it, see `local.kafka.class_archive`."""
 
     def run(self, main: str, *arguments: str) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={_LOGGING}"
-        options = [*_JVM, f"-Xmx{self.heap_mb}m", logging]
+        options = [*_JVM, f"-Xmx{self.heap_mb}m", logging, *self.class_archive]
         if self.quick_start:
             options.append("-XX:TieredStopAtLevel=1")
         return [str(self.command), *options, "-cp", self.class_path, main, *arguments]

@@ -68,6 +68,12 @@ def test_jars_that_were_not_fetched_are_refused(tmp_path: Path) -> None:
         kafka_jars.class_path(tmp_path)
 
 
+def test_an_archive_of_classes_is_used_where_there_is_one(tmp_path: Path) -> None:
+    assert kafka_jars.archived_classes(tmp_path) == ()
+    kafka_jars.class_archive(tmp_path).touch()
+    assert kafka_jars.archived_classes(tmp_path) == (f"-XX:SharedArchiveFile={tmp_path}/classes.jsa",)
+
+
 def test_the_command_answers_in_one_sentence(
     tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
