@@ -6,13 +6,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from local import ports
-from twinlog.errors import SparkUnreachableError
+from twinlog.errors import ConfigurationError, SparkUnreachableError
+from twinlog.operations import copy_on_spark
 from twinlog.operations.spark_package import archive
 from twinlog.operations.spark_session import spark_session
 
@@ -66,6 +69,22 @@ def test_a_warm_session_goes_on_with_the_same_workers_until_the_server_ends_it(
         other = workers(spark)
     assert first == second
     assert len(first | third | other) == 3
+
+
+def test_modules_that_the_workers_lack_are_named_in_one_sentence(
+    spark_connect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_on_spark, "REQUIRED", ("kafka", "no_such_codec", "lz4", "nor_this_one"))
+    order: Any = SimpleNamespace(settings=SimpleNamespace(flow="nyc->lon"))
+
+    with session(spark_connect, tmp_path) as spark, pytest.raises(ConfigurationError) as refused:
+        copy_on_spark.copy_on_spark(spark, [order])
+
+    sentence = str(refused.value)
+    assert sentence.startswith("Spark can't copy: /")
+    assert "python (Python 3." in sentence
+    assert "has no module no_such_codec, nor_this_one;" in sentence
+    assert "\n" not in sentence
 
 
 def test_a_server_that_does_not_answer_is_named_without_the_token_that_was_for_it(tmp_path: Path) -> None:

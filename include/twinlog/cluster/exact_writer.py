@@ -9,14 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import confluent_kafka
+from typing import TYPE_CHECKING, Any
 
 from twinlog.cluster.failures import Failures
 from twinlog.cluster.secrets import mask
 from twinlog.errors import ClusterUnreachableError, ConfigurationError
 from twinlog.model.offsets import TopicPartition
+
+if TYPE_CHECKING:
+    import confluent_kafka
 
 _MUST = {"enable.idempotence": True, "acks": "all"}
 _PAUSE_S = 0.05
@@ -42,6 +43,8 @@ class ExactWriter:
         config: Mapping[str, Any],
         token: Callable[[str | None], tuple[str, float]] | None = None,
     ) -> None:
+        import confluent_kafka  # noqa: PLC0415 - Spark's tasks import this module, and have no use for that library
+
         self._failures = Failures(alias, str(config["bootstrap.servers"]))
         self._heard: list[confluent_kafka.KafkaError] = []
         self._refused: list[confluent_kafka.KafkaError] = []

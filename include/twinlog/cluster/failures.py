@@ -10,12 +10,15 @@ import re
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import confluent_kafka
 import kafka.errors as kafka_errors
 
 from twinlog.cluster.secrets import mask
 from twinlog.errors import AuthenticationError, ClusterError, ClusterUnreachableError, NotAuthorizedError
+
+if TYPE_CHECKING:
+    import confluent_kafka
 
 _REFUSED = (
     kafka_errors.SaslAuthenticationFailedError,
@@ -40,29 +43,30 @@ _WORDLESS = {
     kafka_errors.KafkaConnectionError: "the connection was lost",
     kafka_errors.KafkaTimeoutError: "no answer before the time-out",
 }
+# librdkafka's errors by name: Spark's tasks import this module, and have no use for that library.
 _ADMIN_NO_ANSWER = frozenset(
     {
-        confluent_kafka.KafkaError._TRANSPORT,
-        confluent_kafka.KafkaError._TIMED_OUT,
-        confluent_kafka.KafkaError._ALL_BROKERS_DOWN,
-        confluent_kafka.KafkaError._RESOLVE,
-        confluent_kafka.KafkaError.REQUEST_TIMED_OUT,
+        "_TRANSPORT",
+        "_TIMED_OUT",
+        "_ALL_BROKERS_DOWN",
+        "_RESOLVE",
+        "REQUEST_TIMED_OUT",
     }
 )
 _ADMIN_REFUSED = frozenset(
     {
-        confluent_kafka.KafkaError._AUTHENTICATION,
-        confluent_kafka.KafkaError._SSL,
-        confluent_kafka.KafkaError.SASL_AUTHENTICATION_FAILED,
-        confluent_kafka.KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        "_AUTHENTICATION",
+        "_SSL",
+        "SASL_AUTHENTICATION_FAILED",
+        "UNSUPPORTED_SASL_MECHANISM",
     }
 )
 _ADMIN_NOT_AUTHORIZED = frozenset(
     {
-        confluent_kafka.KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        confluent_kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        confluent_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED,
-        confluent_kafka.KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
     }
 )
 
@@ -92,14 +96,14 @@ class Failures:
 
     def of_admin(self, error: confluent_kafka.KafkaError, heard: list[confluent_kafka.KafkaError]) -> ClusterError:
         """For an error of librdkafka's, and what it `heard` from brokers before: its calls just time out."""
-        refusal = next((earlier for earlier in [error, *heard] if earlier.code() in _ADMIN_REFUSED), None)
+        refusal = next((earlier for earlier in [error, *heard] if earlier.name() in _ADMIN_REFUSED), None)
         if refusal is not None:
-            if refusal.code() == confluent_kafka.KafkaError._SSL:
+            if refusal.name() == "_SSL":
                 return self.tls(refusal.str())
             return self.refused(refusal.str())
-        if error.code() in _ADMIN_NOT_AUTHORIZED:
+        if error.name() in _ADMIN_NOT_AUTHORIZED:
             return self.not_authorized(error.str())
-        if error.code() in _ADMIN_NO_ANSWER:
+        if error.name() in _ADMIN_NO_ANSWER:
             return self.unreachable((heard[0] if heard else error).str())
         return ClusterError(self._say(f"answered with an error: {error.str()}"))
 

@@ -21,8 +21,9 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
 from twinlog.cluster.log_offsets import OffsetAt, OffsetListing, list_offsets
-from twinlog.cluster.metadata import ClusterMetadata
+from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import refusal_named
 from twinlog.errors import ClusterError
 from twinlog.model.offsets import TopicPartition
 
@@ -66,18 +67,22 @@ class EpochEnd:
 
 
 async def settled_metadata(client: RawClient, topics: Sequence[str]) -> ClusterMetadata:
-    """Metadata of topics that may have been created just now: asked for until all have leaders, for some seconds."""
+    """Metadata of topics that may have been created just now: asked for until all that may be seen have leaders, for
+    some seconds."""
     metadata = await client.metadata(topics)
     for _ in range(SETTLING_ATTEMPTS):
         found = [metadata.topics.get(name) for name in topics]
-        if all(
-            topic is not None and all(one.leader is not None for one in topic.partitions) and not topic.error
-            for topic in found
-        ):
+        if all(topic is not None and _is_settled(topic) for topic in found):
             break
         await client.pause(SETTLING_PAUSE_S)
         metadata = await client.metadata(topics)
     return metadata
+
+
+def _is_settled(topic: Topic) -> bool:
+    if topic.error is not None:
+        return refusal_named(topic.error).not_allowed
+    return all(one.leader is not None for one in topic.partitions)
 
 
 async def settled_offsets(
