@@ -49,9 +49,13 @@ def _group(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def kafka_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClusters]:
-    """Clusters `nyc` and `lon`, of one broker each, in plain text; offsets whose time has come are forgotten soon."""
-    forgetting = {"offsets.retention.check.interval.ms": "1000"}
-    specs = [KafkaSpec(name, properties=forgetting) for name in ("nyc", "lon")]
+    """Clusters `nyc` and `lon`, of one broker each, in plain text; offsets whose time has come are forgotten soon, and
+    transactions that outlive theirs are ended soon: by default both are looked for far less often."""
+    soon = {
+        "offsets.retention.check.interval.ms": "1000",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    }
+    specs = [KafkaSpec(name, properties=soon) for name in ("nyc", "lon")]
     with start(specs, tmp_path_factory.mktemp("pair")) as clusters:
         yield clusters
 

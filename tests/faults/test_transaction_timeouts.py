@@ -1,20 +1,17 @@
 """A transaction outlives transaction.timeout.ms, or an answer is lost: the broker raises the epoch; nobody has taken
-over.
-
-One cluster of its own looks for such transactions several times a second; by default it is every ten seconds.
-"""
+over."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest
 
-from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
+from local.kafka import KafkaClusters
 from support.feeding import Feeder
 from support.ledger_check import await_settled, check_twins
 from support.mirroring import Twins, twins
@@ -27,13 +24,6 @@ from twinlog.operations.mirror import Limits
 
 PARTITIONS = 5
 TIMEOUT_S = 1.0
-STRICT = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
-
-
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    with start([KafkaSpec("strict", properties=STRICT)], tmp_path_factory.mktemp("strict")) as clusters:
-        yield clusters["strict"]
 
 
 @pytest.fixture
@@ -42,10 +32,10 @@ def topic() -> str:
 
 
 @pytest.fixture
-def flow(kafka_pair: KafkaClusters, strict: KafkaCluster, tmp_path: Path, topic: str) -> Twins:
-    source = kafka_pair["nyc"].bootstrap_servers
+def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
+    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
     overrides = {"producer.transaction.timeout.ms": f"{TIMEOUT_S * 1000:.0f}", "producer.retries": "1"}
-    flow = twins(source, strict.bootstrap_servers, tmp_path, (topic,), overrides=overrides)
+    flow = twins(source, target, tmp_path, (topic,), overrides=overrides)
     flow.create(topic, PARTITIONS)
     Feeder(source, topic, PARTITIONS).feed(7, 200)
     await_settled(source, topic)

@@ -21,7 +21,6 @@ import pytest
 import yaml
 
 from local.kafka import KafkaClusters
-from support.bare_python import bare_python
 from support.mirroring import NO_HEARTBEATS, create_topic, producer
 from support.reading import read_committed
 from support.source_logs import fill
@@ -172,9 +171,9 @@ def test_the_same_job_under_spark_submit_says_how_far_it_has_come(
     create_topic(nyc, topic, 2, {})
     for partition in range(2):
         fill(nyc, topic, [f"{number} ".ljust(1_000, ".") for number in range(500)], partition, batch_num_messages=10)
-    # A megabyte at this rate takes longer than a log goes without a line.
+    # A megabyte at this rate takes longer than a log goes without its first line.
     settings = yaml.safe_load(topology.read_text())
-    settings["defaults"] |= {"throttle": 0.08, "transaction.seconds": 1}
+    settings["defaults"] |= {"throttle": 0.25, "transaction.seconds": 1}
     topology.write_text(yaml.safe_dump(settings))
 
     done = in_a_process(
@@ -193,8 +192,13 @@ def test_the_same_job_under_spark_submit_says_how_far_it_has_come(
     assert read_committed(lon, twin_of(topology, topic)) == read_committed(nyc, topic)
 
 
-def test_tasks_that_spark_tries_again_copy_nothing_twice(
-    kafka_pair: KafkaClusters, spark_connect: str, topology: Path, topic: str, tmp_path: Path
+ON_CONNECT = "connect"
+SPARKS = [ON_CONNECT, *(pytest.param(how, marks=pytest.mark.long) for how in ("local[2,3]", "spark-submit"))]
+
+
+@pytest.mark.parametrize("spark", SPARKS)
+def test_tasks_that_spark_tries_again_copy_nothing_twice(  # noqa: PLR0917 - fixtures
+    kafka_pair: KafkaClusters, spark_connect: str, topology: Path, topic: str, tmp_path: Path, spark: str
 ) -> None:
     source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
     create_topic(source, topic, 8, {})
@@ -204,34 +208,18 @@ def test_tasks_that_spark_tries_again_copy_nothing_twice(
     folder.mkdir()
     flow = flow_of(topology)
 
-    done = subprocess.run(
-        [sys.executable, "-m", "support.fail_once", str(topology), str(folder), flow, spark_connect],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY / "include"), str(REPOSITORY / "tests")])},
+    where = {ON_CONNECT: spark_connect, "spark-submit": "local[2,3]"}.get(spark, spark)
+    started_by = [sys.executable]
+    if spark == "spark-submit":
+        submit = Path(sys.executable).with_name("spark-submit")
+        started_by = [str(submit), f"--master={where}", "--conf=spark.ui.enabled=false"]
+    done = in_a_process(
+        *started_by,
+        str(REPOSITORY / "tests" / "support" / "fail_once.py"),
+        *map(str, (topology, folder, flow, where)),
     )
 
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["failed"], found["failures"], found["records"]) == (2, [], 400)
     assert read_committed(target, f"{flow.partition('->')[0]}.{topic}") == read_committed(source, topic)
-
-
-def test_a_module_that_spark_lacks_is_named_in_one_sentence(
-    kafka_pair: KafkaClusters, topology: Path, topic: str, tmp_path: Path
-) -> None:
-    nyc = kafka_pair["nyc"].bootstrap_servers
-    create_topic(nyc, topic, 1, {})
-    fill(nyc, topic, ["one"])
-    bare = bare_python(tmp_path / "python", without=("crc32c*", "lz4*"))
-    arguments = ["--topology", str(topology), "mirror", flow_of(topology)]
-
-    done = in_a_process(sys.executable, "-m", "twinlog.cli", *arguments, PYSPARK_PYTHON=str(bare))
-
-    assert done.returncode == 2, done.stderr
-    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("twinlog: ")]
-    assert f"{bare} (Python 3." in sentence
-    assert "has no module crc32c, lz4;" in sentence
-    assert "Traceback" not in done.stderr

@@ -1,5 +1,5 @@
-"""One run on Spark in which every task fails once, after it has done its work: `python -m support.fail_once TOPOLOGY
-FOLDER FLOW SPARK`. Prints the run's result and, as `failed`, how many tasks did.
+"""One run on Spark in which every task fails once, after it has done its work: `python fail_once.py TOPOLOGY FOLDER
+FLOW SPARK`, or the same under spark-submit. Prints the run's result and, as `failed`, how many tasks did.
 
 A process of its own, since one process holds one kind of Spark session.
 """

@@ -13,6 +13,7 @@ from twinlog.commands.console import Console
 if TYPE_CHECKING:
     from twinlog.operations.progress import Progress, Show
 
+FIRST_LINE_S = 2.0
 LINE_EVERY_S = 10.0
 
 _BAR = 30
@@ -22,12 +23,12 @@ def show_on(console: Console) -> Show:
     """What a run calls with each look at itself."""
     if sys.stderr.isatty() and not console.as_json:
         return _draw
-    last_s = 0.0
+    due_s = FIRST_LINE_S
 
     def line(progress: Progress) -> None:
-        nonlocal last_s
-        if progress.seconds - last_s >= LINE_EVERY_S:
-            last_s = progress.seconds
+        nonlocal due_s
+        if progress.seconds >= due_s:
+            due_s = progress.seconds + LINE_EVERY_S
             console.note(sentence(progress))
 
     return line

@@ -142,7 +142,7 @@ class Looking:
         refused = compacted_both_ways(self.topology, self.flow, sides, topics)
         left_out = {finding.partition.topic for finding in refused}
         names = [topic.name for topic in topics if topic.name not in left_out]
-        found = target.run(survey(source, target, self.flow, naming_of(self.flow), names))
+        found = target.run(survey(source, target, self.flow, naming_of(self.flow), names, in_step=False))
         partitions = up_to_time(source, self._with_forgotten(found.partitions), limits.until_ms)
         return partitions, (*refused, *found.findings)
 

@@ -49,12 +49,20 @@ class Survey:
 
 
 async def survey(
-    source: RawClient, target: RawClient, flow: Flow, policy: NamingPolicy, topics: Iterable[str]
+    source: RawClient,
+    target: RawClient,
+    flow: Flow,
+    policy: NamingPolicy,
+    topics: Iterable[str],
+    *,
+    in_step: bool = True,
 ) -> Survey:
-    """Look at the source's `topics` and their twins."""
+    """Look at the source's `topics` and their twins, which are waited for for some seconds where they are `in_step`:
+    all of them were made by now."""
     wanted = sorted(topics)
     source_view = await source.metadata(wanted)
-    target_view = await settled_metadata(target, [policy.target_name(topic) for topic in wanted])
+    twins = [policy.target_name(topic) for topic in wanted]
+    target_view = await (settled_metadata(target, twins) if in_step else target.metadata(twins))
     findings: list[Finding] = []
     pairs = list(_pairs(wanted, policy, _Side(source, source_view), _Side(target, target_view), findings))
     sources = [pair.source for pair in pairs]

@@ -1,6 +1,9 @@
-"""How a run's progress is shown where there is no terminal."""
+"""How a run's progress is shown: in a log, and on a terminal."""
 
 from __future__ import annotations
+
+import os
+import sys
 
 import pytest
 
@@ -15,11 +18,25 @@ def at(seconds: float) -> Progress:
 
 def test_a_line_now_and_then_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     show = show_on(Console(as_json=True))
-    for seconds in (1.0, 9.0, 10.0, 11.0, 19.0, 20.0):
+    for seconds in (1.0, 2.0, 3.0, 11.0, 12.5, 13.0, 20.0):
         show(at(seconds))
     shown = capsys.readouterr()
     assert shown.err.splitlines() == [
-        "250 of 1,000 records, 50.0 MB, 5.0 MB/s, 30 s left",
-        "250 of 1,000 records, 50.0 MB, 2.5 MB/s, 60 s left",
+        "250 of 1,000 records, 50.0 MB, 25.0 MB/s, 6 s left",
+        "250 of 1,000 records, 50.0 MB, 4.0 MB/s, 38 s left",
     ]
     assert shown.out == ""
+
+
+def test_a_bar_that_is_drawn_over_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, terminal = os.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen, os.fdopen(terminal, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        show = show_on(Console())
+        show(at(2.0))
+        show(Progress(records=1_000, all_records=1_000, bytes=200_000_000, all_bytes=200_000_000, seconds=8.0))
+        shown = screen.read(1_000).decode()
+    quarter, whole = shown.removeprefix("\r").split("\r", 1)
+    assert quarter == f"[{'#' * 7}{'.' * 23}]  25%  250 of 1,000 records, 50.0 MB, 25.0 MB/s, 6 s left   "
+    assert whole.startswith(f"[{'#' * 30}] 100%  1,000 of 1,000 records, 200.0 MB, 25.0 MB/s, 0 s left")
+    assert whole.endswith("\r\n")
