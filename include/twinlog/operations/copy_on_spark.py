@@ -1,85 +1,22 @@
-"""Orders carried out by Spark: one partition an order, one action, nothing but the DataFrame API.
+"""Copying on Spark: an order a task (see `spark_tasks`).
 
-The same on Spark Connect, under spark-submit and in a local session. A task that Spark tries again begins where the
-committed positions are; one that a later run has overtaken answers so instead of failing, and Spark leaves it alone. An
-error of ours in a task comes back as itself: whether trying again can help is known here, and not to Spark.
-
-What a task is made of must arrive before anything of Twinlog is imported there, so that a module that is missing on
-an executor is named in one sentence: hence the orders travel pickled.
+A task that Spark tries again begins where the committed positions are; one that a later run has overtaken answers so
+instead of failing, and Spark leaves it alone.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinlog.cluster.copier import LaneReport
 from twinlog.cluster.copy_order import CopyOrder
-from twinlog.errors import ConfigurationError, TwinlogError, of_kind
-from twinlog.operations.spark_package import REQUIRED
-from twinlog.operations.spark_session import spark_failures
+from twinlog.operations.spark_tasks import carried_out
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
-
-RESULT = "report binary, failure string, message string"
-
-_MISSING_MODULES = "missing modules"
 
 
 def copy_on_spark(spark: SparkSession, orders: list[CopyOrder]) -> list[LaneReport]:
     """Have each order carried out by a task of its own."""
-    # `range` gives row i to partition i, so each task knows its order by number: a hash would put two in one task.
-    numbered = spark.range(0, len(orders), 1, len(orders))
-    pickled, required, missing_modules = [pickle.dumps(order) for order in orders], REQUIRED, _MISSING_MODULES
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import importlib.util  # noqa: PLC0415 - a task brings all it needs, see above
-        import platform  # noqa: PLC0415 - as above
-        import sys  # noqa: PLC0415 - as above
-
-        import pyarrow
-
-        def answer(reports: list[bytes], failure: str | None = None, message: str | None = None) -> pa.RecordBatch:
-            rows: list[bytes | None] = [*reports] or [None]
-            columns = {
-                "report": pyarrow.array(rows, pyarrow.binary()),
-                "failure": pyarrow.array([failure] * len(rows), pyarrow.string()),
-                "message": pyarrow.array([message] * len(rows), pyarrow.string()),
-            }
-            return pyarrow.RecordBatch.from_pydict(columns)
-
-        missing = [name for name in required if importlib.util.find_spec(name) is None]
-        if missing:
-            where = f"{sys.executable} (Python {platform.python_version()}) on {platform.node()}"
-            yield answer([], missing_modules, f"{where} has no module {', '.join(missing)}")
-            return
-        from twinlog.cluster.copy_order import carry_out  # noqa: PLC0415 - as above
-        from twinlog.errors import TwinlogError  # noqa: PLC0415 - as above
-
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                try:
-                    reports = carry_out(pickle.loads(pickled[number]))  # noqa: S301 - written by the driver above
-                except TwinlogError as error:
-                    yield answer([], type(error).__name__, str(error))
-                else:
-                    yield answer([pickle.dumps(report) for report in reports])
-
-    with spark_failures(f"copying {orders[0].settings.flow}"):
-        rows: list[Any] = numbered.mapInArrow(task, RESULT).collect()
-    for row in rows:
-        if row["failure"] is not None:
-            raise _error(row["failure"], row["message"])
-    return [pickle.loads(bytes(row["report"])) for row in rows if row["report"] is not None]  # noqa: S301 - as above
-
-
-def _error(kind: str, message: str) -> TwinlogError:
-    if kind == _MISSING_MODULES:
-        return ConfigurationError(
-            f"Spark can't copy: {message}; Twinlog brings itself along, what it needs beside must be installed in the "
-            "Python of Spark's executors (README.md lists it)"
-        )
-    return of_kind(kind, message)
+    done = carried_out(spark, "twinlog.cluster.copy_order:carry_out", orders, f"copying {orders[0].settings.flow}")
+    return [report for reports in done for report in reports]
