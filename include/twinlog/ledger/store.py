@@ -124,7 +124,9 @@ class Ledger:
         texts = [name for name in columns if name in TEXT_COLUMNS]
         path = self.folder.file_path(file.link.name)
         # One file at a time: a dataset would read the folder's keys into columns and list it anew.
-        with pq.ParquetFile(path, filesystem=self.folder.filesystem, read_dictionary=texts) as opened:
+        with pq.ParquetFile(
+            path, filesystem=self.folder.filesystem, read_dictionary=texts, page_checksum_verification=True
+        ) as opened:
             groups = needed_groups(opened.metadata, needed)
             return opened.read_row_groups(groups, columns=list(columns)).select(list(columns))
 
@@ -187,7 +189,15 @@ def encode(table: pa.Table) -> pa.Buffer:
     # Without the Arrow schema in the footer, files of pyarrow and of Spark have the same types for every
     # reader.
     rows = to_files(to_memory(table))
-    pq.write_table(rows, sink, row_group_size=ROWS_A_GROUP, compression="zstd", store_schema=False)
+    # With checksums, since a row that was altered by the storage would be a wrong translation.
+    pq.write_table(
+        rows,
+        sink,
+        row_group_size=ROWS_A_GROUP,
+        compression="zstd",
+        store_schema=False,
+        write_page_checksum=True,
+    )
     return sink.getvalue()
 
 
