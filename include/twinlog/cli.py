@@ -22,6 +22,7 @@ from twinlog.commands import (
     heartbeat,
     ledger,
     mirror,
+    reconcile,
     status,
     sync,
     throttle,
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         ledger,
         control,
         throttle,
+        reconcile,
         status,
         failover,
     ):

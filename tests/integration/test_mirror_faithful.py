@@ -15,6 +15,7 @@ import pytest
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, create_topic, producer, twins
 from support.reading import Seen
+from support.reconciling import DEEP, FULL, reconcile
 from support.source_logs import (
     COMPACTED,
     compacted_log,
@@ -25,7 +26,9 @@ from support.source_logs import (
     target_batches,
     transactional,
 )
+from twinlog.model.reconciliation import Kind
 from twinlog.operations.mirror_result import MirrorResult
+from twinlog.operations.reconcile import Scope
 
 IN_2001_MS = 1_000_000_000_000
 SPLIT_BYTES = 100_000
@@ -165,6 +168,17 @@ def test_the_unusual_was_there_to_be_copied(copied: Copied) -> None:
     assert max(header.size_bytes for header in headers["split"]) > SPLIT_BYTES
     assert len(headers["many small batches"]) == 400
     assert len(target_batches(copied.flow, copied.topics["split"])) > len(headers["split"])
+
+
+@pytest.mark.parametrize("scope", [FULL, DEEP], ids=["by digest", "record by record"])
+def test_reconciliation_finds_them_equal(copied: Copied, scope: Scope) -> None:
+    result = reconcile(copied.flow, scope)
+    assert result.differences == (), "\n".join(map(str, result.differences))
+    assert result.records == copied.result.recorded.records
+    assert result.tally[Kind.EQUAL] + result.tally.get(Kind.COMPACTED, 0) == result.records
+    assert result.gaps == copied.result.recorded.gaps
+    if scope is FULL:
+        assert result.opened < result.records, "most batches are compared unopened"
 
 
 def _without_stamp_type(records: list[Seen]) -> list[tuple[object, ...]]:

@@ -15,7 +15,7 @@ may see.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
@@ -201,17 +201,21 @@ class SourceReader:
         return self._settings.read_ahead_bytes - sum(state.waiting_bytes for state in self.partitions.values())
 
     def _accept(self, response: Any) -> None:
+        for state, answer in self._answers(response):
+            if answer.error_code:
+                self._refuse_or_retry(state, answer)
+            else:
+                self._select(state, answer)
+        self._arrived.notify()
+
+    def _answers(self, response: Any) -> Iterator[tuple[SourcePartitionState, Any]]:
+        """Each partition's answer, with the partition that it is of."""
         for topic in response.responses:
             for answer in topic.partitions:
                 if self._version >= BY_ID_VERSION:
-                    state = self._by_id[topic.topic_id, answer.partition_index]
+                    yield self._by_id[topic.topic_id, answer.partition_index], answer
                 else:
-                    state = self.partitions[TopicPartition(topic.topic, answer.partition_index)]
-                if answer.error_code:
-                    self._refuse_or_retry(state, answer)
-                else:
-                    self._select(state, answer)
-        self._arrived.notify()
+                    yield self.partitions[TopicPartition(topic.topic, answer.partition_index)], answer
 
     def _select(self, state: SourcePartitionState, answer: Any) -> None:
         diverging = answer.diverging_epoch

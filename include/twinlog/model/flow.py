@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from twinlog.model.flow_copying import CopyingSettings
+from twinlog.model.flow_proof import ProofSettings
 from twinlog.model.flow_running import RunningSettings
 from twinlog.model.flow_selection import NamingSettings, SelectionSettings
 from twinlog.model.flow_takeover import TakeoverSettings
@@ -26,6 +27,7 @@ from twinlog.model.settings import settings_of
 class Flow(
     TakeoverSettings,
     RunningSettings,
+    ProofSettings,
     SignalSettings,
     GroupSettings,
     SyncSettings,

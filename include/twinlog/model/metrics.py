@@ -201,6 +201,43 @@ CANARY_FAULTS = _metric(
     CANARY,
 )
 
+RECONCILIATION = "A reconciliation: `twinlog reconcile`"
+RECONCILED_AT = _metric(
+    "twinlog_reconcile_timestamp_seconds",
+    _FLOW,
+    "When the last one began, in seconds since 1970.",
+    RECONCILIATION,
+    dashboard=False,
+)
+RECONCILE_EQUAL = _metric(
+    "twinlog_reconcile_equal",
+    _FLOW,
+    "1 where what it looked at is equal on both sides, 0 where something differs.",
+    RECONCILIATION,
+    dashboard=False,
+)
+RECONCILE_DIFFERENCES = _metric(
+    "twinlog_reconcile_differences",
+    ("flow", "kind"),
+    "Records, ledger rows, settings, permissions and checkpoints that differ, by kind (`missing`, `altered`, ...).",
+    RECONCILIATION,
+    dashboard=False,
+)
+RECONCILE_RECORDS = _metric(
+    "twinlog_reconcile_records", _FLOW, "Records that it looked at.", RECONCILIATION, dashboard=False
+)
+RECONCILE_BYTES = _metric(
+    "twinlog_reconcile_read_bytes", _FLOW, "Bytes that it read of both logs.", RECONCILIATION, dashboard=False
+)
+RECONCILE_CROSSED = _metric(
+    "twinlog_reconcile_crossed_bytes",
+    _FLOW,
+    "Bytes that crossed from the source for it.",
+    RECONCILIATION,
+    dashboard=False,
+)
+RECONCILE_SECONDS = _metric("twinlog_reconcile_seconds", _FLOW, "How long it took.", RECONCILIATION, dashboard=False)
+
 
 def exposition(samples: Iterable[Sample]) -> str:
     """The samples in Prometheus' text format; those of a metric stand together, as the format asks."""

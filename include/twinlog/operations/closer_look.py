@@ -12,7 +12,9 @@ from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.refusals import principal_of
 from twinlog.intake.extensions import naming_of
+from twinlog.ledger.proof_state import ProofStore
 from twinlog.ledger.store import Ledger
+from twinlog.model.flow_state import FlowRecord
 from twinlog.model.lanes import state_topic
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.topology import Flow, Topology
@@ -42,6 +44,8 @@ class Past:
     """None where the source does not answer."""
     heartbeat_age_s: float | None
     last_run: str | None
+    last_verdict: str | None
+    """Of the last reconciliation: equal or different."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,7 @@ def look_closer(
         record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
         lag = there.run(measure(here, there, flow, policy, taken))
         age_s = heartbeat_age(flow, target, there)
-    last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
-    return CloserLook(tuple(warnings), Past(str(record.state) if flow.enabled else "disabled", lag, age_s, last_run))
+    return CloserLook(tuple(warnings), _past(topology, flow, record, lag, age_s))
 
 
 def look_at_target(topology: Topology, flow: Flow, accesses: AccessFor, view: ClusterMetadata) -> CloserLook:
@@ -90,8 +93,15 @@ def look_at_target(topology: Topology, flow: Flow, accesses: AccessFor, view: Cl
     with target.raw() as there:
         record = there.run(FlowStore(there, flow.name, state_topic(flow.source, flow.target)).read())
         age_s = heartbeat_age(flow, target, there)
-    last_run = Ledger(topology.ledger_for(flow), flow.source, flow.target).last_run()
-    return CloserLook((), Past(str(record.state) if flow.enabled else "disabled", None, age_s, last_run))
+    return CloserLook((), _past(topology, flow, record, None, age_s))
+
+
+def _past(topology: Topology, flow: Flow, record: FlowRecord, lag: Lag | None, heartbeat_age_s: float | None) -> Past:
+    """With what the ledger and its neighbours know."""
+    ledger = Ledger(topology.ledger_for(flow), flow.source, flow.target)
+    verdict = ProofStore(ledger).last()
+    state = str(record.state) if flow.enabled else "disabled"
+    return Past(state, lag, heartbeat_age_s, ledger.last_run(), None if verdict is None else verdict.verdict)
 
 
 def _wanted_twins(flow: Flow, policy: NamingPolicy, taken: list[Topic], brokers: int) -> Iterator[PlannedTopic]:

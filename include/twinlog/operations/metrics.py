@@ -14,11 +14,13 @@ from twinlog.model import metrics as m
 from twinlog.model.figures import Figures, Limit, total
 from twinlog.model.findings import FindingKind
 from twinlog.model.metrics import Metric, Sample
+from twinlog.model.reconciliation import ALLOWED, Kind, Verdict
 from twinlog.model.topology import Topology
 from twinlog.operations.canary import CanaryResult
 from twinlog.operations.closer_look import AccessFor
 from twinlog.operations.mirror_result import CopyResult, MirrorResult, RecordedRun
 from twinlog.operations.pace import Pace, measure_pace
+from twinlog.operations.reconcile_result import Reconciliation
 from twinlog.operations.status import FlowStatus, Status
 
 
@@ -155,6 +157,20 @@ def canary_samples(result: CanaryResult) -> Iterator[Sample]:
     yield m.CANARY_SENT(verdict.sent, flow=flow)
     for fault, count in verdict.faults.items():
         yield m.CANARY_FAULTS(count, flow=flow, fault=fault)
+
+
+def reconcile_samples(result: Reconciliation) -> Iterator[Sample]:
+    """What a reconciliation found; every kind of difference has a figure, so that one that is gone is seen to be."""
+    flow = result.flow
+    yield m.RECONCILED_AT(result.at_ms / 1000, flow=flow)
+    yield m.RECONCILE_EQUAL(result.verdict is Verdict.EQUAL, flow=flow)
+    for kind in Kind:
+        if kind not in ALLOWED:
+            yield m.RECONCILE_DIFFERENCES(result.kinds.get(kind.value, 0), flow=flow, kind=kind)
+    yield m.RECONCILE_RECORDS(result.records, flow=flow)
+    yield m.RECONCILE_BYTES(result.bytes_read, flow=flow)
+    yield m.RECONCILE_CROSSED(result.bytes_crossed, flow=flow)
+    yield m.RECONCILE_SECONDS(result.seconds, flow=flow)
 
 
 def _known(metric: Metric, value: float | None, **labels: str) -> Iterator[Sample]:

@@ -224,6 +224,7 @@ def _with_look(row: FlowStatus, look: CloserLook | TwinlogError | None) -> FlowS
         row,
         heartbeat_age_s=None if past.heartbeat_age_s is None else round(past.heartbeat_age_s, 3),
         last_run=past.last_run,
+        last_verdict=past.last_verdict,
     )
     if past.lag is None:
         # That the source does not answer is what people have to hear of a flow that still depends on it.

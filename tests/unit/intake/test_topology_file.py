@@ -63,6 +63,7 @@ def test_every_flow_setting_can_be_written(tmp_path: Path) -> None:
         "naming.format": "${topic}.replica",
         "route": "records",
         "throttle": "12.5",
+        "reconcile.throttle": "12.5",
         "replication.factor": "source",
         "topics": "a,b",
         "schedule": "@continuous",
