@@ -24,6 +24,7 @@ from twinlog.commands import (
     mirror,
     reconcile,
     status,
+    switchover,
     sync,
     throttle,
     topology,
@@ -105,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         reconcile,
         status,
         failover,
+        switchover,
     ):
         command.add_to(verbs, common)
     return parser

@@ -69,6 +69,12 @@ class Acl:
         return f"{self.permission} {self.operation} from {self.host}"
 
 
+def acl_of(words: Sequence[str]) -> Acl:
+    """The ACL whose fields these are, as `astuple` gives them."""
+    resource_type, resource_name, pattern, principal, host, operation, permission = words
+    return Acl(resource_type, resource_name, Pattern(pattern), principal, host, operation, permission)
+
+
 @dataclass(frozen=True, slots=True)
 class AclRules:
     """What one flow makes of the source's permissions."""

@@ -8,10 +8,11 @@ it has fenced its lane, so whoever changes the state first and fences afterwards
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from enum import StrEnum
 
 from twinlog.errors import FlowStateError
+from twinlog.model.acls import Acl, acl_of
 from twinlog.model.description import Description
 from twinlog.model.takeover_progress import Takeover
 
@@ -78,6 +79,8 @@ class FlowRecord:
     """By which description the flow runs; None before its first run."""
     takeover: Takeover | None = None
     """The last takeover of the flow, and how far it has come; None where there was none."""
+    write_block: tuple[Acl, ...] = ()
+    """What was denied on the source for a switchover, to be taken back when that is undone or the flow comes home."""
 
     def moved_to(self, state: State, flow: str) -> FlowRecord:
         """The record after a change of state, if that change is one that makes sense."""
@@ -126,6 +129,7 @@ def to_records(record: FlowRecord) -> dict[str, bytes]:
         "renewed": json.dumps(record.renewed_at_ms).encode(),
         "description": json.dumps(asdict(record.description) if record.description else None).encode(),
         "takeover": json.dumps(record.takeover.to_json() if record.takeover else None).encode(),
+        "write block": json.dumps([list(astuple(acl)) for acl in record.write_block]).encode(),
     }
 
 
@@ -143,6 +147,7 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
             renewed_at_ms=int(said.get("renewed", 0)),
             description=Description(**description) if description else None,
             takeover=Takeover.from_json(takeover) if takeover else None,
+            write_block=tuple(acl_of(words) for words in said.get("write block", ())),
         )
     except (ValueError, TypeError, KeyError) as wrong:
         raise FlowStateError(

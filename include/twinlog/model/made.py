@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, field
 from uuid import UUID
 
 from twinlog.errors import FlowStateError
-from twinlog.model.acls import Acl, Pattern
+from twinlog.model.acls import Acl, acl_of
 from twinlog.model.quotas import Quota
 
 
@@ -131,11 +131,11 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
                     said["gone_since_ms"],
                 )
             elif kind == "acl":
-                acls.add(_acl(name))
+                acls.add(acl_of(json.loads(name)))
             elif kind == "held":
                 held[name] = dict(json.loads(value))
             elif kind == "withheld":
-                withheld.add(_acl(name))
+                withheld.add(acl_of(json.loads(name)))
             elif kind == "quota":
                 entity, limit = json.loads(name)
                 quotas.add(Quota(tuple((part, owner) for part, owner in entity), limit))
@@ -153,8 +153,3 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
         raise FlowStateError(
             f"{where}: what Twinlog has made can't be read: {wrong}; was it written by a newer twinlog?"
         ) from wrong
-
-
-def _acl(words: str) -> Acl:
-    resource_type, resource_name, pattern, *rest = json.loads(words)
-    return Acl(resource_type, resource_name, Pattern(pattern), *rest)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from twinlog.errors import ConfigurationError
-from twinlog.model.acls import Acl, Pattern
+from twinlog.model.acls import Acl, acl_of
 from twinlog.model.twin_settings import SettingChange
 
 VERSION = 1
@@ -251,7 +251,7 @@ class TakeoverPlan:
                 "losses": tuple(TopicLoss(**loss) for loss in said["losses"]),
                 "promoted": tuple(said["promoted"]),
                 "settings": tuple(SettingChange(**change) for change in said["settings"]),
-                "acls": tuple(_acl(words) for words in said["acls"]),
+                "acls": tuple(acl_of(words) for words in said["acls"]),
                 "notes": tuple(said["notes"]),
             }
         )
@@ -269,11 +269,6 @@ class TakeoverPlan:
             f"{len(self.acls):,} permissions granted",
             "5. hooks are called",
         )
-
-
-def _acl(words: Sequence[Any]) -> Acl:
-    resource_type, resource_name, pattern, *rest = words
-    return Acl(resource_type, resource_name, Pattern(pattern), *rest)
 
 
 def reset_csv(rows: Iterable[GroupStart], *, with_group: bool) -> str:

@@ -23,6 +23,7 @@ from typing import Any
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.fencing import fence
+from twinlog.cluster.groups import list_groups
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import principal_of
 from twinlog.errors import FlowStateError, NotAuthorizedError
@@ -113,6 +114,7 @@ class Failover:
         source_within_s: float = ANSWERS_WITHIN_S,
     ) -> None:
         self._flow = flow
+        self._source = source
         self._target = target
         self._ledger = ledger
         self._takeovers = Takeovers(ledger)
@@ -130,6 +132,16 @@ class Failover:
         if record.state is not State.FAILED_OVER or takeover is None or takeover.ended:
             return None
         return self._takeovers.read(takeover.plan)
+
+    def renewed(self, plan: TakeoverPlan) -> TakeoverPlan:
+        """The same plan by what is known now."""
+        return self._planning.renewed(plan)
+
+    def active_on_source(self, groups: Sequence[str]) -> list[str]:
+        """Those of the groups that have members on the source now."""
+        with self._source.raw() as source:
+            known = source.run(list_groups(source))
+        return [name for name in groups if name in known and known[name].active]
 
     def kept(self, plan_id: str) -> TakeoverPlan:
         """The plan of that id."""

@@ -3,7 +3,8 @@ ledger."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from twinlog.cluster.access import ClusterAccess
@@ -21,6 +22,15 @@ class FlowReach:
         self.topology = topology
         self.flow = flow
         self._connections = connections
+
+    def opposite(self) -> Self | None:
+        """The same for the flow the other way, if the topology has one that is enabled."""
+        other = self.topology.flows.get(f"{self.flow.target}->{self.flow.source}")
+        if other is None or not other.enabled:
+            return None
+        found = copy.copy(self)
+        found.flow = other
+        return found
 
     def access(self, side: str, role: str = "admin") -> ClusterAccess:
         from twinlog.cluster.access import flow_access  # noqa: PLC0415 - brings the Kafka clients

@@ -10,6 +10,7 @@ from twinlog.cluster.client_limits import read_quotas, read_scram_users
 from twinlog.cluster.refusals import Refusal, named, sentences
 from twinlog.model.acls import Acl, AclMode, AclRules, WantedAcls, compare_acls, wanted_acls
 from twinlog.model.quotas import QuotaDifference, compare_quotas
+from twinlog.operations.flow_gate import record_of
 from twinlog.operations.sync_result import QuotaRow, ScramUser
 from twinlog.operations.sync_scope import Memory, SyncRules
 from twinlog.operations.twin_planning import Sides
@@ -51,7 +52,9 @@ async def plan_acls(sides: Sides, rules: SyncRules, memory: Memory, topics: Coll
         return AclPlan(compared=True)
     if here.refused is not None:
         return AclPlan(failed=_refused(sides.source.alias, rules.source_principal, "DESCRIBE", here.refused))
-    own = here.acls - memory.opposite.acls
+    # What a switchover denies on the source holds there only.
+    blocked = (await record_of(rules.flow, sides.target)).write_block
+    own = here.acls - memory.opposite.acls - frozenset(blocked)
     acl_rules = AclRules(
         rules.acl_mode, rules.policy, rules.takes, rules.groups.accepts, sorted(topics), rules.target_principal
     )

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from twinlog.cluster.access import ClusterAccess
 from twinlog.errors import TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.model.canary import canary_topic
+from twinlog.model.naming import HEARTBEATS
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
@@ -32,14 +34,25 @@ class SourceSaid:
     silence: tuple[str, ...] = ()
 
 
+def carries_data(flow: Flow, topic: str) -> bool:
+    """Whether a topic of the source is its owners', and no sign of life of ours."""
+    return topic not in (HEARTBEATS, canary_topic(flow.source))
+
+
+def mirrored_data(topology: Topology, flow: Flow, topic: str) -> bool:
+    """Whether a topic of the source is mirrored and its owners'."""
+    named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
+    selection = TopicSelection(topology, flow, named, topics_of(flow))
+    return carries_data(flow, topic) and selection.left_out(topic) is None
+
+
 class SourceLook:
     """Asking begins when this is made."""
 
     def __init__(
         self, topology: Topology, flow: Flow, source: ClusterAccess, target: ClusterAccess, timeout_s: float
     ) -> None:
-        named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
-        self._selection = TopicSelection(topology, flow, named, topics_of(flow))
+        self._topology = topology
         self._flow = flow
         self._source = source
         self._target = target
@@ -66,7 +79,7 @@ class SourceLook:
             topics = [
                 topic
                 for topic in source.run(source.metadata()).topics.values()
-                if self._selection.left_out(topic.name) is None
+                if mirrored_data(self._topology, self._flow, topic.name)
             ]
             partitions = [
                 TopicPartition(topic.name, number) for topic in topics for number in range(len(topic.partitions))

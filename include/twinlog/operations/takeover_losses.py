@@ -17,6 +17,7 @@ from twinlog.model.positions import Position
 from twinlog.model.takeover import TopicLoss
 from twinlog.model.topology import Flow
 from twinlog.operations.lag import PartitionLag, max_known, sum_known
+from twinlog.operations.source_look import carries_data
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def losses(
     missing: dict[TopicPartition, PartitionLag] = {}
     for twin, position in positions.items():
         topic = policy.source_name(twin.topic)
-        if topic is None:
+        if topic is None or not carries_data(flow, topic):
             continue
         source = TopicPartition(topic, twin.partition)
         end = max(position.seen_end, ends.get(source, 0))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.errors import FlowStateError
+from twinlog.model.acls import Acl, Pattern
 from twinlog.model.flow_state import ALLOWED, FlowRecord, Holder, Lease, State, from_records, to_records
 from twinlog.model.takeover import Kind
 from twinlog.model.takeover_progress import Takeover
@@ -20,6 +21,7 @@ RECORDS = st.builds(
     LEASES,
     st.integers(0, 10**12),
     takeover=TAKEOVERS,
+    write_block=st.just((Acl("topic", "orders", Pattern.LITERAL, "User:a", "*", "WRITE", "DENY"),)) | st.just(()),
 )
 
 
