@@ -15,7 +15,7 @@ from twinlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from twinlog.model.takeover import Request, TakeoverPlan
-    from twinlog.operations.failover import Failover
+    from twinlog.operations.failover import Failover, TakeoverResult
 
 _STRATEGIES = ("translated", "timestamp", "earliest", "latest")
 
@@ -30,6 +30,12 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
         type=seconds,
         default=10.0,
         help="how long the source is given to say what it still can (10)",
+    )
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="watch the source, and fail over once every probe has found it gone for as long as the flow says; only "
+        "where it says failover.automatic: true",
     )
     parser.add_argument("--plan", metavar="ID", help="carry out this plan, made before, instead of making one")
     approving.add_options(parser)
@@ -69,12 +75,50 @@ def add_start_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, console: Console) -> int:
-    from twinlog.operations.failover import Failover, TakeoverResult  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.failover import TakeoverResult  # noqa: PLC0415 - keeps --help quick
 
     request = request_of(asked)
+    if asked.watch:
+        return _watch(asked, console, request)
     approving.demand_somebody(asked, f"{asked.flow} is only failed over with somebody's yes.")
+    failover = _failover(asked, FlowContext(asked))
+    plan = _plan(asked, console, failover, request)
+    write_csv(asked, plan)
+    lines = list(plan_lines(plan, failover.plan_path(plan)))
+    if asked.dry_run:
+        console.result(lines, TakeoverResult(plan, dry_run=True).to_json())
+        for note in plan.notes:
+            console.note(f"twinlog: {note}")
+        return 0
+    for line in [] if asked.yes else lines:
+        console.note(line)
+    if not approving.approved(asked, console, f"Fail {plan.flow} over to {plan.target}?"):
+        console.note("twinlog: nothing was changed")
+        return 0
+    return _show(console, failover.apply(plan))
+
+
+def _watch(asked: argparse.Namespace, console: Console, request: Request) -> int:
+    from twinlog.model.takeover import Request as Asked  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.automatic_failover import AutomaticFailover  # noqa: PLC0415 - as above
+
+    if request != Asked() or asked.dry_run or asked.plan is not None or asked.csv is not None:
+        raise ConfigurationError("--watch takes no other options: groups go on where they stopped")
     context = FlowContext(asked)
-    failover = Failover(
+    source, target = context.access("source"), context.access("target")
+    watching = AutomaticFailover(
+        context.flow, source, target, _failover(asked, context), lambda sentence: console.note(f"twinlog: {sentence}")
+    )
+    result = watching.watch()
+    if result is None:
+        return 0
+    return _show(console, result)
+
+
+def _failover(asked: argparse.Namespace, context: FlowContext) -> Failover:
+    from twinlog.operations.failover import Failover  # noqa: PLC0415 - as above
+
+    return Failover(
         context.topology,
         context.flow,
         context.access("source"),
@@ -82,27 +126,13 @@ def run(asked: argparse.Namespace, console: Console) -> int:
         context.ledger(),
         source_within_s=asked.source_timeout,
     )
-    plan = _plan(asked, console, failover, request)
-    write_csv(asked, plan)
-    if asked.dry_run:
-        console.result(plan_lines(plan, failover.plan_path(plan)), TakeoverResult(plan, dry_run=True).to_json())
-    else:
-        for line in [] if asked.yes else plan_lines(plan, failover.plan_path(plan)):
-            console.note(line)
-        if not approving.approved(asked, console, f"Fail {plan.flow} over to {plan.target}?"):
-            console.note("twinlog: nothing was changed")
-            return 0
-        result = failover.apply(plan)
-        plan = result.plan
-        console.result(result_lines(result), result.to_json())
-        for sentence in result.failures:
-            console.note(f"twinlog: {sentence}")
-        for note in plan.notes:
-            console.note(f"twinlog: {note}")
-        return result.exit_code
-    for note in plan.notes:
-        console.note(f"twinlog: {note}")
-    return 0
+
+
+def _show(console: Console, result: TakeoverResult) -> int:
+    console.result(result_lines(result), result.to_json())
+    for sentence in (*result.failures, *result.plan.notes):
+        console.note(f"twinlog: {sentence}")
+    return result.exit_code
 
 
 def _plan(asked: argparse.Namespace, console: Console, failover: Failover, request: Request) -> TakeoverPlan:
