@@ -101,6 +101,31 @@ def test_what_was_committed_is_recorded_once_and_what_was_aborted_never(writer: 
     assert len(ledger.files()) == 2
 
 
+def test_many_removals_are_read_once(writer: JournalWriter, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = some_entries(1, 1)
+    writer.write(0, entries)
+    before = bring_up(ledger, writer)
+    last_run = ledger.last_run()
+    for entry in entries[:3]:
+        writer.remove(0, entry)
+
+    monkeypatch.setattr("twinlog.ledger.record.MANY_REMOVALS", 4)
+    few = bring_up(ledger, writer)
+    monkeypatch.setattr("twinlog.ledger.record.MANY_REMOVALS", 3)
+    many = bring_up(ledger, writer)
+    again = bring_up(ledger, writer)
+
+    assert (few.file, few.mark) == (None, before.mark)
+    assert (many.rows, many.file is None, again.file) == (0, False, None)
+    assert many.mark.node.total > before.mark.node.total
+    assert again.mark == ledger.mark() == many.mark
+    assert ordered(ledger.read()) == expected(entries)
+    assert ledger.last_run() == last_run
+    assert compact(ledger, Retention(), least=1).files == 2
+    assert (ledger.mark(), len(ledger.files())) == (many.mark, 1)
+    assert ordered(ledger.read()) == expected(entries)
+
+
 def test_entries_past_the_barrier_wait_for_the_next_recording(writer: JournalWriter, ledger: Ledger) -> None:
     early, late = some_entries(1, 1), some_entries(2, 2)
     writer.write(0, early)

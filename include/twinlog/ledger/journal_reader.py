@@ -22,8 +22,12 @@ Removal = Callable[[int, bytes], object]
 """Told the partition and the key of an entry that was removed."""
 
 
+def ignored(_partition: int, _key: bytes) -> None:
+    """What a reader makes of a removal that it has no use for."""
+
+
 def read(
-    journal: Journal, mark: Mark, ends: Mapping[int, int], *, removed: Removal = lambda _partition, _key: None
+    journal: Journal, mark: Mark, ends: Mapping[int, int], *, removed: Removal = ignored
 ) -> Iterator[list[RawEntry]]:
     """The journal's committed entries in `[mark, ends)`, at most CHUNK_ENTRIES at a time, each partition's in order.
 

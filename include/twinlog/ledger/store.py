@@ -132,7 +132,11 @@ class Ledger:
 
     def last_run(self) -> str | None:
         """The run that was recorded last; None before the first."""
-        files, runs = self.read_some(lambda listed: listed[-1:], ["run", "copied_at_ms"])
+
+        def last_with_rows(listed: list[LiveFile]) -> list[LiveFile]:
+            return next(([file] for file in reversed(listed) if self.row_count([file.link.name])), [])
+
+        files, runs = self.read_some(last_with_rows, ["run", "copied_at_ms"])
         return str(runs.sort_by("copied_at_ms").column("run")[-1].as_py()) if files else None
 
     def row_count(self, names: Sequence[str]) -> int:
