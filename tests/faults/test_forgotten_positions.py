@@ -52,6 +52,7 @@ def test_positions_that_are_renewed_stay_and_those_that_are_gone_are_recovered(
     kafka_pair: KafkaClusters, tmp_path: Path
 ) -> None:
     kept, idle = (_copied(kafka_pair, kafka_pair["lon"], tmp_path / name) for name in ("kept", "idle"))
+    before = flow_positions(idle.flow)
     # The renewed ones are due first, so that they would be gone when the others are.
     _forget_in(kept.flow, SOON_S)
     _forget_in(idle.flow, SOON_S + 3)
@@ -63,6 +64,9 @@ def test_positions_that_are_renewed_stay_and_those_that_are_gone_are_recovered(
 
     assert len(flow_positions(kept.flow)) == PARTITIONS
     check_twins(kept.flow, kept.topic)
+    # All that they said, how far the source was seen included.
+    assert idle.flow.mirror().recorded.records == 0
+    assert flow_positions(idle.flow) == before
     _go_on(idle)
 
 

@@ -210,7 +210,9 @@ class Lane:
         touched = [state for state in self.targets.values() if state.touched]
         now_ms = int(time.time() * 1000)
         pairs = [
-            journal.encode(JournalEntry(self._settings.flow, self._settings.run, now_ms, segment))
+            journal.encode(
+                JournalEntry(self._settings.flow, self._settings.run, now_ms, segment, *state.known_beside(segment))
+            )
             for state in touched
             for segment in state.segments()
         ]

@@ -17,7 +17,7 @@ from twinlog.cluster.foreign import Suspicion
 from twinlog.cluster.source_partition import Parcel
 from twinlog.errors import PartitionRefusedError
 from twinlog.model.findings import FindingKind
-from twinlog.model.offsets import GapKind, PartitionPair, Segment
+from twinlog.model.offsets import UNKNOWN, GapKind, PartitionPair, Segment
 from twinlog.model.positions import Position
 from twinlog.model.segment_builder import Copied, SegmentBuilder
 from twinlog.wire.digest import chain
@@ -111,6 +111,12 @@ class TargetPartition:
             self.closing = None
         yield from self._builder.finish(self.carried, self.position, self.target_end)
         self.carried = {}
+
+    def known_beside(self, segment: Segment) -> tuple[int, int]:
+        """What the position that goes with the segment says of its source: how far it was seen, and the epoch."""
+        if segment.pair != self.pair:
+            return UNKNOWN, UNKNOWN
+        return max(self.seen_end, self.position), self.leader_epoch
 
     def new_position(self) -> Position:
         pair = self.pair

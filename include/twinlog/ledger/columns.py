@@ -38,6 +38,8 @@ _HEAD = np.dtype(
         ("bytes", ">i8"),
         ("digest", ">u8"),
         ("copied_at_ms", ">i8"),
+        ("source_seen_end", ">i8"),
+        ("source_epoch", ">i8"),
         ("gaps", "u1"),
     ]
 )
@@ -66,6 +68,7 @@ def to_table(entries: Sequence[RawEntry]) -> pa.Table:
     """The ledger rows of `entries`, in their order; raises JournalFormatError for one that is no entry."""
     if not entries:
         return IN_MEMORY.empty_table()
+    entries = [entry._replace(value=journal.current(entry.value)) if _is_earlier(entry) else entry for entry in entries]
     _check(entries)
     keys = np.frombuffer(b"".join(entry.key for entry in entries), dtype=_KEY)
     heads = np.frombuffer(b"".join(entry.value[: _HEAD.itemsize] for entry in entries), dtype=_HEAD)
@@ -84,13 +87,17 @@ def to_table(entries: Sequence[RawEntry]) -> pa.Table:
     return pa.table([columns[name] for name in IN_MEMORY.names], schema=IN_MEMORY)
 
 
+def _is_earlier(entry: RawEntry) -> bool:
+    return entry.value[:1] < bytes([journal.VERSION])
+
+
 def _check(entries: Sequence[RawEntry]) -> None:
     for entry in entries:
         key, value = entry.key, entry.value
         regular = (
             len(key) == _KEY.itemsize
             and len(value) >= _HEAD.itemsize
-            and key[0] == value[0] == journal.VERSION
+            and (key[0], value[0]) == (journal.KEY_VERSION, journal.VERSION)
             and len(value) >= _HEAD.itemsize + value[_GAP_COUNT_AT] * _GAP.itemsize
         )
         if not regular:

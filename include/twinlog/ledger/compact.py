@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from twinlog.ledger.chain import Link
 from twinlog.ledger.numbering import UNKNOWN, Numbering, dictionary
-from twinlog.ledger.schema import GAP_COLUMNS, IN_MEMORY, ORDER, to_memory
+from twinlog.ledger.schema import GAP_COLUMNS, IN_MEMORY, ORDER, SOURCE_COLUMNS, to_memory
 from twinlog.ledger.store import Ledger, LiveFile
 from twinlog.model.offsets import PartitionPair
 
@@ -194,7 +194,7 @@ def _joined(table: pa.Table) -> pa.Table:
         "count": np.add.reduceat(count, begins),
         "bytes": np.add.reduceat(column["bytes"], begins),
         "last_timestamp_ms": column["last_timestamp_ms"][ends - 1],
-        "copied_at_ms": column["copied_at_ms"][ends - 1],
+        **{name: column[name][ends - 1] for name in ("copied_at_ms", *SOURCE_COLUMNS)},
         "digest": _joined_digests(table.column("digest"), count, begins, ends),
     }
     for name, values in replaced.items():

@@ -1,7 +1,7 @@
 """How far each partition has been copied, by the ledger: for positions that the target has forgotten.
 
-The last segment of a target partition ends where its position was, since both were written in one transaction. Only
-the source leader's epoch is not known: it is in the position alone.
+The last segment of a target partition ends where its position was, since both were written in one transaction; what
+the position knew of the source stands beside it, and is not known of rows that an earlier version wrote.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from twinlog.ledger.schema import GAP_COLUMNS
+from twinlog.ledger.schema import GAP_COLUMNS, SOURCE_COLUMNS
 from twinlog.ledger.store import Ledger
-from twinlog.model.offsets import GapKind, PartitionPair, TopicPartition
+from twinlog.model.offsets import UNKNOWN, GapKind, PartitionPair, TopicPartition
 from twinlog.model.positions import NO_LEADER_EPOCH, Position
 
 _TARGET = ("target_topic_id", "partition")
 _CLOSES = GAP_COLUMNS[GapKind.RECREATED]
-_COLUMNS = (*_TARGET, "source_topic_id", "source_start", "target_start", "count", "copied_at_ms", _CLOSES)
+_PLACE = ("source_topic_id", "source_start", "target_start", "count")
+_COLUMNS = (*_TARGET, *_PLACE, "copied_at_ms", _CLOSES, *SOURCE_COLUMNS)
 
 
 def last_positions(ledger: Ledger, pairs: Iterable[PartitionPair]) -> dict[TopicPartition, Position]:
@@ -38,9 +39,9 @@ def last_positions(ledger: Ledger, pairs: Iterable[PartitionPair]) -> dict[Topic
             row["source_start"] + row["count"],
             UUID(row["source_topic_id"]),
             UUID(row["target_topic_id"]),
-            NO_LEADER_EPOCH,
+            NO_LEADER_EPOCH if row["source_epoch"] == UNKNOWN else row["source_epoch"],
             row["target_start"] + row["count"],
-            seen_end=row["source_start"] + row["count"],
+            seen_end=max(row["source_seen_end"], row["source_start"] + row["count"]),
         )
         for row in _last_of_each(rows).to_pylist()
         if (row["target_topic_id"], row["partition"]) in wanted

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from twinlog.model.offsets import GapKind
+from twinlog.model.offsets import UNKNOWN, GapKind
 
 TEXT_COLUMNS = ("flow", "run", "source_topic", "source_topic_id", "target_topic", "target_topic_id")
 
 GAP_COLUMNS = {kind: f"gap_{kind.value}" for kind in GapKind}
 """Offsets of the source right before the segment that were not copied, one column a kind."""
+
+SOURCE_COLUMNS = ("source_seen_end", "source_epoch")
+"""What the position knew of the source, should the target forget it; files of earlier versions lack them."""
 
 _VALUES = (
     ("partition", pa.int32()),
@@ -29,6 +32,7 @@ _VALUES = (
     ("bytes", pa.int64()),
     ("digest", pa.string()),
     ("copied_at_ms", pa.int64()),
+    *((name, pa.int64()) for name in SOURCE_COLUMNS),
     *((name, pa.int64()) for name in GAP_COLUMNS.values()),
 )
 
@@ -49,6 +53,8 @@ def to_memory(table: pa.Table) -> pa.Table:
     columns = []
     for field in IN_MEMORY:
         column = table.column(field.name)
+        if field.name in SOURCE_COLUMNS and column.null_count:
+            column = column.fill_null(UNKNOWN)
         if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         columns.append(column.cast(field.type))

@@ -32,7 +32,8 @@ from twinlog.ledger import chain
 from twinlog.ledger.chain import Link, Mark
 from twinlog.ledger.folder import TEMPORARY, Folder, StoredFile
 from twinlog.ledger.row_groups import ROWS_A_GROUP, Needed, all_rows, needed_groups
-from twinlog.ledger.schema import IN_MEMORY, TEXT_COLUMNS, to_files, to_memory
+from twinlog.ledger.schema import IN_MEMORY, SOURCE_COLUMNS, TEXT_COLUMNS, to_files, to_memory
+from twinlog.model.offsets import UNKNOWN
 
 _MARK_PREFIX = "_mark-"
 _ABANDONED_AFTER_MS = 24 * 3600 * 1000
@@ -128,7 +129,12 @@ class Ledger:
             path, filesystem=self.folder.filesystem, read_dictionary=texts, page_checksum_verification=True
         ) as opened:
             groups = needed_groups(opened.metadata, needed)
-            return opened.read_row_groups(groups, columns=list(columns)).select(list(columns))
+            missing = [name for name in columns if name in SOURCE_COLUMNS and name not in opened.schema_arrow.names]
+            rows = opened.read_row_groups(groups, columns=[name for name in columns if name not in missing])
+            for name in missing:
+                unknown = pa.repeat(pa.scalar(UNKNOWN, IN_MEMORY.field(name).type), rows.num_rows)
+                rows = rows.append_column(name, unknown)
+            return rows.select(list(columns))
 
     def last_run(self) -> str | None:
         """The run that was recorded last; None before the first."""

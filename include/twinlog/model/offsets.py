@@ -36,6 +36,9 @@ class GapKind(StrEnum):
 
 Gaps = Mapping[GapKind, int]
 
+UNKNOWN = -1
+"""Of what an entry does not say, as those of earlier versions."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
@@ -138,3 +141,7 @@ class JournalEntry:
     run: str
     copied_at_ms: int
     segment: Segment
+    source_seen_end: int = UNKNOWN
+    """How far the source was seen to be ready, as the position says that was committed with it."""
+    source_epoch: int = UNKNOWN
+    """The source leader's epoch of the last batch before that position."""

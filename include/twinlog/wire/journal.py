@@ -6,8 +6,12 @@ one entry a segment, and an entry with no value removes it. Both parts begin wit
 reader can tell a newer writer from damage.
 
     key    version, source topic id, target topic id, partition, span start (source start less the gaps)
-    value  version, target start, count, first and last timestamp, bytes, digest, copied at,
-           number of gaps, (kind, offsets)*, then flow, run, source topic, target topic as length-prefixed UTF-8
+    value  version, target start, count, first and last timestamp, bytes, digest, copied at, source seen end,
+           source epoch, number of gaps, (kind, offsets)*,
+           then flow, run, source topic, target topic as length-prefixed UTF-8
+
+Values of version 1, which are still read, lack what is known of the source. The key is as it was, so that one is found
+by it in whichever version it was written.
 """
 
 from __future__ import annotations
@@ -16,12 +20,16 @@ import struct
 from uuid import UUID
 
 from twinlog.errors import JournalFormatError
-from twinlog.model.offsets import GapKind, JournalEntry, PartitionPair, Segment
+from twinlog.model.offsets import UNKNOWN, GapKind, JournalEntry, PartitionPair, Segment
 
-VERSION = 1
+VERSION = 2
+KEY_VERSION = 1
+_WITHOUT_SOURCE = 1
 
 _KEY = struct.Struct(">B16s16siq")
-_VALUE = struct.Struct(">BqqqqqQqB")
+_VALUE = struct.Struct(">BqqqqqQqqqB")
+_HEAD_WITHOUT_SOURCE = struct.Struct(">BqqqqqQq")
+_NO_SOURCE = struct.pack(">qq", UNKNOWN, UNKNOWN)
 _GAP = struct.Struct(">Bq")
 _LENGTH = struct.Struct(">H")
 
@@ -40,7 +48,7 @@ _KIND_CODES = {kind: code for code, kind in enumerate(_KINDS)}
 def encode_key(segment: Segment) -> bytes:
     pair = segment.pair
     return _KEY.pack(
-        VERSION, pair.source_topic_id.bytes, pair.target_topic_id.bytes, pair.partition, segment.span_start
+        KEY_VERSION, pair.source_topic_id.bytes, pair.target_topic_id.bytes, pair.partition, segment.span_start
     )
 
 
@@ -56,6 +64,8 @@ def encode_value(entry: JournalEntry) -> bytes:
             segment.bytes,
             segment.digest,
             entry.copied_at_ms,
+            entry.source_seen_end,
+            entry.source_epoch,
             len(segment.gaps),
         )
     ]
@@ -71,9 +81,18 @@ def encode(entry: JournalEntry) -> tuple[bytes, bytes]:
     return encode_key(entry.segment), encode_value(entry)
 
 
+def current(value: bytes) -> bytes:
+    """A value of an earlier version as this one writes it; any other is left as it is."""
+    at = _HEAD_WITHOUT_SOURCE.size
+    if len(value) <= at or value[0] != _WITHOUT_SOURCE:
+        return value
+    return bytes([VERSION]) + value[1:at] + _NO_SOURCE + value[at:]
+
+
 def decode(key: bytes, value: bytes, where: str) -> JournalEntry:
     """The entry behind a journal record; `where` (topic, partition, offset) goes into the error if it is none."""
-    if not key or not value or key[0] != VERSION or value[0] != VERSION:
+    value = current(value)
+    if not key or not value or key[0] != KEY_VERSION or value[0] != VERSION:
         versions = f"{key[:1].hex() or 'none'}/{value[:1].hex() or 'none'}"
         raise JournalFormatError(
             f"{where}: journal entry of version {versions}, this twinlog reads {VERSION:02x}; use a newer twinlog"
@@ -88,7 +107,8 @@ def decode(key: bytes, value: bytes, where: str) -> JournalEntry:
 
 def _decode(key: bytes, value: bytes) -> JournalEntry:
     _, source_id, target_id, partition, span_start = _KEY.unpack(key)
-    _, target_start, count, first_ms, last_ms, size, digest, copied_at_ms, gap_count = _VALUE.unpack_from(value)
+    _, target_start, count, first_ms, last_ms, size, digest, copied_at_ms, *rest = _VALUE.unpack_from(value)
+    seen_end, epoch, gap_count = rest
     at = _VALUE.size
     gaps = {}
     for _ in range(gap_count):
@@ -108,4 +128,4 @@ def _decode(key: bytes, value: bytes) -> JournalEntry:
     pair = PartitionPair(source_topic, UUID(bytes=source_id), target_topic, UUID(bytes=target_id), partition)
     source_start = span_start + sum(gaps.values())
     segment = Segment(pair, source_start, target_start, count, first_ms, last_ms, size, digest, gaps)
-    return JournalEntry(flow, run, copied_at_ms, segment)
+    return JournalEntry(flow, run, copied_at_ms, segment, seen_end, epoch)

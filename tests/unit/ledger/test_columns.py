@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from support.histories import history, some_id
 from twinlog.errors import JournalFormatError
 from twinlog.ledger.columns import RawEntry, to_table
 from twinlog.ledger.schema import GAP_COLUMNS, IN_MEMORY
-from twinlog.model.offsets import GapKind, JournalEntry, PartitionPair, Segment
+from twinlog.model.offsets import UNKNOWN, GapKind, JournalEntry, PartitionPair, Segment
 from twinlog.wire import digest, journal
 
 
@@ -37,6 +38,8 @@ def row(entry: JournalEntry) -> dict[str, object]:
         "bytes": segment.bytes,
         "digest": digest.text(segment.digest),
         "copied_at_ms": entry.copied_at_ms,
+        "source_seen_end": entry.source_seen_end,
+        "source_epoch": entry.source_epoch,
         **{name: segment.gaps.get(kind, 0) for kind, name in GAP_COLUMNS.items()},
     }
 
@@ -57,11 +60,24 @@ def test_columns_say_what_the_journals_own_decoder_says(seed: int) -> None:
 @pytest.mark.parametrize("kind", GapKind)
 def test_each_kind_of_gap_has_its_column(kind: GapKind) -> None:
     pair = PartitionPair("t", UUID(int=1), "nyc.t", UUID(int=2), 0)
-    entry = JournalEntry("f", "r", 1, Segment(pair, 9, 0, 1, 1, 1, 1, 2**64 - 1, {kind: 4}))
+    entry = JournalEntry("f", "r", 1, Segment(pair, 9, 0, 1, 1, 1, 1, 2**64 - 1, {kind: 4}), 17, 3)
     assert to_table([raw(entry)]).to_pylist() == [row(entry)]
 
 
-@pytest.mark.parametrize("length", [0, 10, 58, 70])
+def test_entries_of_the_version_before_say_nothing_of_the_source() -> None:
+    pair = PartitionPair("t", UUID(int=1), "nyc.t", UUID(int=2), 0)
+    known = JournalEntry("f", "r", 1, Segment(pair, 9, 0, 1, 1, 1, 1, 5, {GapKind.CONTROL: 4}), 17, 3)
+    unknown = replace(known, source_seen_end=UNKNOWN, source_epoch=UNKNOWN)
+    now = raw(known)
+    # All but the 16 bytes behind the head that they share.
+    before = now._replace(value=b"\x01" + now.value[1:57] + now.value[73:])
+    assert journal.decode(before.key, before.value, "here") == unknown
+    assert to_table([before, now]).to_pylist() == [row(unknown), row(known)]
+    with pytest.raises(JournalFormatError, match="journal-0@5"):
+        to_table([before._replace(value=before.value[:50])])
+
+
+@pytest.mark.parametrize("length", [0, 10, 58, 74, 80])
 def test_a_damaged_entry_is_named(length: int) -> None:
     pair = PartitionPair("t", UUID(int=1), "nyc.t", UUID(int=2), 0)
     whole = raw(JournalEntry("f", "r", 1, Segment(pair, 9, 0, 1, 1, 1, 1, 1, {GapKind.CONTROL: 4})))

@@ -29,7 +29,7 @@ SEGMENTS = st.builds(
     st.integers(0, 2**64 - 1),
     st.dictionaries(st.sampled_from(GapKind), st.integers(0, 2**40)),
 )
-ENTRIES = st.builds(JournalEntry, NAMES, NAMES, TIMES, SEGMENTS)
+ENTRIES = st.builds(JournalEntry, NAMES, NAMES, TIMES, SEGMENTS, OFFSETS, st.integers(-1, 2**31 - 1))
 
 
 @settings(deadline=None)
@@ -51,7 +51,7 @@ def test_a_newer_version_is_not_taken_for_damage() -> None:
     pair = PartitionPair("t", UUID(int=1), "nyc.t", UUID(int=2), 0)
     key, value = journal.encode(JournalEntry("f", "r", 1, Segment(pair, 0, 0, 1, 1, 1, 1, 1)))
     with pytest.raises(JournalFormatError, match="use a newer twinlog"):
-        journal.decode(key, b"\x02" + value[1:], "here")
+        journal.decode(key, b"\x03" + value[1:], "here")
 
 
 def test_gaps_at_a_ranges_end_are_not_replaced_by_the_records_that_follow() -> None:
