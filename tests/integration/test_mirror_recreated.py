@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from local.kafka import KafkaClusters
 from support.ledger_check import check_tiling
@@ -19,6 +20,7 @@ from twinlog.cluster.copier import LaneReport
 from twinlog.cluster.copy_order import CopyOrder, carry_out_here
 from twinlog.ledger.compact import Retention, compact
 from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.lanes import position_group
 from twinlog.model.offsets import TopicPartition
 from twinlog.operations.mirror_result import MirrorResult
 from twinlog.operations.recording import rebuild_ledger
@@ -68,10 +70,18 @@ def test_deleted_and_created_again(flow: Twins, topic: str, count: int) -> None:
     assert [record.value.decode() for record in flow.read_target(topic)[0]] == old + new
 
 
-@pytest.mark.parametrize("count", [3, 10, 20], ids=["shorter", "equal", "longer"])
-def test_what_was_ready_in_a_deleted_topic_is_counted(flow: Twins, topic: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "forgotten"),
+    [(3, False), (10, False), (20, False), (20, True)],
+    ids=["shorter", "equal", "longer", "longer, the position forgotten"],
+)
+def test_what_was_ready_in_a_deleted_topic_is_counted(flow: Twins, topic: str, count: int, forgotten: bool) -> None:
     fill(flow.source_servers, topic, range(10), batch_num_messages=1)
     begun = flow.with_settings(budget_records=4).mirror()
+    if forgotten:
+        admin = AdminClient({"bootstrap.servers": flow.target_servers})
+        (gone,) = admin.delete_consumer_groups([position_group(flow.flow.name)]).values()
+        gone.result()
     recreate(flow.source_servers, topic)
     fill(flow.source_servers, topic, [f"new {number}" for number in range(count)])
 
