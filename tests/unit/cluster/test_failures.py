@@ -77,10 +77,10 @@ def test_a_cluster_of_one_address_is_named_once() -> None:
 def test_of_several_addresses_each_says_why() -> None:
     closed = closed_port()
     with silent_server() as silent:
-        said = reach(f"{closed},{silent}", 0.6)
+        said = reach(f"{closed},{silent}", 1.5)
     assert said.startswith(f"cluster lon ({closed},{silent}) could not be reached: ")
     assert f"{closed}: Connection refused" in said
-    assert f"{silent}: timed out after 0." in said
+    assert f"{silent}: timed out after " in said
 
 
 def test_the_library_logs_nothing_beside_the_error(caplog: pytest.LogCaptureFixture) -> None:
