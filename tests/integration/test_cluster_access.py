@@ -15,6 +15,7 @@ from kafka.protocol.metadata import CoordinatorType, MetadataRequest
 from local.kafka import PLAINTEXT, SASL_SSL, KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.admin import admin_of
 from support.silent import closed_port, silent_server
+from support.waiting import NOT_HUNG_S
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.inventory import settled_metadata, settled_offsets
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
@@ -89,8 +90,8 @@ def test_a_wrong_password_is_refused_at_once_and_never_shown(trio: KafkaCluster,
 
     begun = time.monotonic()
     with pytest.raises(AuthenticationError) as refused:
-        reached.raw(30)
-    assert time.monotonic() - begun < 10
+        reached.raw(120)
+    assert time.monotonic() - begun < NOT_HUNG_S
 
     admin = admin_of(reached)
     with pytest.raises(AuthenticationError) as refused_admin, admin.errors():
@@ -130,7 +131,7 @@ def test_a_cluster_that_is_down_is_named_within_the_time_out() -> None:
     admin = admin_of(reached)
     with pytest.raises(ClusterUnreachableError, match="Connection refused"), admin.errors():
         admin.list_topics(timeout=2)
-    assert time.monotonic() - begun < 6
+    assert time.monotonic() - begun < NOT_HUNG_S
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
@@ -140,7 +141,7 @@ def test_a_cluster_that_hangs_is_named_within_the_time_out(protocol: str) -> Non
         begun = time.monotonic()
         with pytest.raises(ClusterUnreachableError, match=r"cluster lon .* could not be reached"):
             reached.raw(1.5)
-        assert time.monotonic() - begun < 4
+        assert time.monotonic() - begun < NOT_HUNG_S
 
 
 def test_a_request_to_a_broker_that_stopped_answering_ends_with_its_time_out(tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_request_to_a_broker_that_stopped_answering_ends_with_its_time_out(tmp
                     raw.send(MetadataRequest(topics=[]), node_id=0, timeout_s=1)
             finally:
                 cluster.resume_broker(0)
-            assert time.monotonic() - begun < 4
+            assert time.monotonic() - begun < NOT_HUNG_S
             assert raw.send(MetadataRequest(topics=[]), node_id=0, timeout_s=20).brokers, "it connects anew"
 
 
