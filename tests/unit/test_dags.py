@@ -47,7 +47,7 @@ for path in sys.argv[1:]:
         answer["dags"][dag.dag_id] = {
             "display": dag.dag_display_name, "tags": sorted(dag.tags), "doc": dag.doc_md, "catchup": dag.catchup,
             "max_active_runs": dag.max_active_runs, "timeout_s": dag.dagrun_timeout.total_seconds(),
-            "schedule": str(dag.schedule),
+            "schedule": str(dag.schedule), "starts": str(dag.start_date),
             "params": {name: dag.params.get_param(name).schema for name in dag.params},
             "says": {name: dag.params.get_param(name).description for name in dag.params},
             "tasks": {
@@ -97,9 +97,10 @@ def test_there_is_no_import_error(parsed: dict[str, Any]) -> None:
     assert parsed["errors"] == {}
 
 
-def test_parsing_takes_under_a_second(parsed: dict[str, Any]) -> None:
+def test_parsing_a_file_takes_under_a_second(parsed: dict[str, Any]) -> None:
     assert set(parsed["seconds"]) == {str(path) for path in DAGS.glob("*.py")}
-    assert sum(parsed["seconds"].values()) < 1.0
+    # Of the processor, which others on the machine do not slow down.
+    assert max(parsed["seconds"].values()) < 1.0
 
 
 def test_parsing_imports_neither_spark_nor_a_kafka_client(parsed: dict[str, Any]) -> None:
@@ -126,6 +127,10 @@ def test_a_dag_runs_once_at_a_time_and_not_for_ever(parsed: dict[str, Any]) -> N
         assert dag["max_active_runs"] == 1
         assert dag["catchup"] is False
         assert 0 < dag["timeout_s"] <= 7200
+
+
+def test_a_dag_starts_in_the_past_or_a_continuous_one_would_run_once_only(parsed: dict[str, Any]) -> None:
+    assert {dag["starts"] for dag in parsed["dags"].values()} == {"2020-01-01 00:00:00+00:00"}
 
 
 def test_tasks_have_an_owner_a_retry_policy_and_the_queue_and_pool_of_their_clusters(parsed: dict[str, Any]) -> None:

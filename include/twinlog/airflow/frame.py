@@ -7,7 +7,7 @@ says that this can help; a DAG file makes only the DAG that Airflow wants of it,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import (
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 OWNER = "twinlog"
 CONTINUOUS = "@continuous"
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+"""Where every DAG starts. Without it the first run of a continuous DAG has an empty interval, and Airflow takes the
+next one for a run that exists, for ever."""
 NO_POOL = "default_pool"
 """Of tasks that put no load on a cluster, and of flows whose clusters name no pool."""
 
@@ -92,6 +95,7 @@ def flow_dag(
         doc_md=flow_doc(topology, flow, summary),
         tags=["twinlog", verb, f"source:{flow.source}", f"target:{flow.target}"],
         schedule=timetable(schedule) if isinstance(schedule, str) else schedule,
+        start_date=LONG_AGO,
         catchup=False,
         max_active_runs=1,
         dagrun_timeout=run_timeout,
