@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from twinlog.airflow.copying import CopyOperator
 from twinlog.airflow.frame import dags_of_flows, flow_dag
+from twinlog.airflow.lineage import outlets
 from twinlog.airflow.params import run_params
 from twinlog.airflow.tasks.control import MOST_WAIT_SECONDS, control_params
 from twinlog.airflow.tasks.control import control as act
@@ -42,7 +43,7 @@ def mirror(topology: Topology, flow: Flow) -> DAG:
             execution_timeout=copying + timedelta(minutes=15),
             retry_delay=timedelta(seconds=10),
         )
-        recorded = record(flow.name)
+        recorded = record.override(outlets=outlets(flow))(flow.name)
         checked = checkpoint(flow.name)
         planned >> copied >> recorded >> checked
         planned >> recorded

@@ -2,6 +2,9 @@
 
 spark_connect    a warm session on that Connect server
 spark            a job that is submitted to that master: standalone, YARN or Kubernetes
+
+Either's extra may hold `page`, the address of Spark's own page as people reach it; otherwise the address is asked of
+Spark.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ class SparkPlace:
 
     address: str = ""
     connection: str = ""
+    page: str | None = None
+    """Where people look at that Spark."""
 
 
 def spark_place(topology: Topology, flow: Flow) -> SparkPlace:
@@ -47,12 +52,13 @@ def _of_connection(flow: Flow, connection_id: str) -> SparkPlace:
             f'{flow.name}: "{connection_id}" is neither the address of a Spark nor an Airflow connection: create it '
             f"with type {CONNECT!r} or {SUBMIT!r}"
         ) from None
+    page = connection.extra_dejson.get("page")
     if connection.conn_type == CONNECT:
         from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - as above
 
-        return SparkPlace(address=SparkConnectHook(connection_id).get_connection_url())
+        return SparkPlace(address=SparkConnectHook(connection_id).get_connection_url(), page=page)
     if connection.conn_type == SUBMIT:
-        return SparkPlace(connection=connection_id)
+        return SparkPlace(connection=connection_id, page=page)
     raise ConfigurationError(
         f"{flow.name}: the Airflow connection {connection_id!r} has type {connection.conn_type!r}, expected "
         f"{CONNECT!r} or {SUBMIT!r}"

@@ -160,6 +160,7 @@ class Mirror:
         started = time.monotonic()
         since = self._ledger.mark().node.total
         names = [topic.name for topic in scene.topics]
+        as_of_ms = time.time_ns() // 1_000_000
         found = target.run(survey(source, target, self._flow, self._policy, names))
         lanes = lease.record.lanes
         keeper = PositionKeeper(self._flow, lease.holder, lease.record, self._ends.target, target, self._ledger)
@@ -192,6 +193,8 @@ class Mirror:
             ),
             notes=notes,
             since=since,
+            topics={one.pair.source_topic: one.pair.target_topic for task in planned.tasks for one in task.ranges},
+            as_of_ms=min(as_of_ms, limits.until_ms or as_of_ms),
         )
 
     def _record(self, source: RawClient, target: RawClient, run: str, since: int) -> RecordedRun:

@@ -54,6 +54,19 @@ class CopyResult:
     """What preparing the target had to say; it kept nothing from being copied that is not a finding too."""
     since: int = 0
     """How far the ledger was before; the run's entries come after."""
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """The source's topics that there was something to copy of, each with its twin."""
+    as_of_ms: int = 0
+    """Of what was on the source by then, the run took what fits its limits."""
+
+    @property
+    def mirrored_until_ms(self) -> int | None:
+        """What was on the source by then, of the topics that the run is about, is on the target; None where it is not
+        all of it."""
+        whole = not (self.left_records or self.failures or self.skipped)
+        whole = whole and all(report.outcome is Outcome.DONE for report in self.lanes)
+        held_back = any(finding.kind is FindingKind.HELD_BACK for finding in self.findings)
+        return self.as_of_ms if whole and not held_back else None
 
     @property
     def failures(self) -> list[str]:
@@ -75,6 +88,7 @@ class CopyResult:
             "seconds": round(self.seconds, 3),
             "partitions": self.partitions,
             "left_records": self.left_records,
+            "mirrored_until_ms": self.mirrored_until_ms,
             "findings": [_finding(finding) for finding in self.findings],
             "notes": list(self.notes),
             "lanes": [{"lane": one.lane, "outcome": one.outcome, "reason": one.reason} for one in self.lanes],

@@ -24,7 +24,11 @@ _SAME_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def archive(folder: Path | None = None) -> Path:
-    """The archive's file in `folder`, by default in the user's cache; made where it is not there yet."""
+    """The archive's file in `folder`, by default in the user's cache; made where it is not there yet. A process that
+    was itself given the archive hands it on."""
+    given = Path(twinlog.__file__).parent.parent
+    if given.is_file():
+        return given
     sources = _sources()
     digest = hashlib.sha256()
     for name, content in sources.items():

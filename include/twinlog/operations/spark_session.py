@@ -145,6 +145,22 @@ def spark_failures(what: str) -> Iterator[None]:
         ) from error
 
 
+def page_of(spark: SparkSession, named: str | None = None) -> str | None:
+    """Spark's own page about the session, on the server that is `named` or else where Spark says it has one."""
+    base = named or _page(spark)
+    session_id = getattr(spark, "session_id", None)
+    if base is None or session_id is None:
+        return base
+    return f"{base.rstrip('/')}/connect/session/?id={session_id}"
+
+
+def _page(spark: SparkSession) -> str | None:
+    host = spark.conf.get("spark.driver.host", None)
+    if host is None or spark.conf.get("spark.ui.enabled", "true") != "true":
+        return None
+    return f"http://{host}:{spark.conf.get('spark.ui.port', '4040')}"
+
+
 def shown(where: str) -> str:
     """An address without what may be a secret in it."""
     return where.split("/;", maxsplit=1)[0]

@@ -15,10 +15,12 @@ from typing import Any
 from airflow.sdk import TriggerRule, get_current_context, task
 
 from twinlog.airflow.frame import NO_POOL
+from twinlog.airflow.lineage import update_assets
 from twinlog.airflow.metrics import send
 from twinlog.airflow.params import run_limits
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
 from twinlog.errors import ClusterError
+from twinlog.intake.extensions import naming_of
 
 log = logging.getLogger(__name__)
 
@@ -57,11 +59,12 @@ def plan(flow_name: str) -> dict[str, Any]:
 
 @task(task_id=RECORD_TASK, pool=NO_POOL, trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
 def record(flow_name: str) -> dict[str, Any]:
-    """The ledger brought up to what is committed, and what of that is of this run."""
+    """The ledger brought up to what is committed, what of that is of this run, and who waits for it told."""
     from twinlog.operations.metrics import recorded_samples  # noqa: PLC0415 - brings the Kafka clients
     from twinlog.operations.mirror import Mirror  # noqa: PLC0415 - as above
 
-    ti = get_current_context()["ti"]
+    context = get_current_context()
+    ti = context["ti"]
     planned, copied = ti.xcom_pull(task_ids=PLAN_TASK), ti.xcom_pull(task_ids=COPY_TASK) or {}
     reach = TaskReach(flow_name)
     mirror = Mirror(reach.topology, reach.flow, reach.ends(), reach.ledger())
@@ -71,14 +74,19 @@ def record(flow_name: str) -> dict[str, Any]:
     for note in recorded.notes:
         log.warning("%s", note)
     send(recorded_samples(flow_name, recorded, seconds))
-    return {
+    result = {
         "flow": flow_name,
         "run": planned["run"],
         "seconds": seconds,
         "partitions": copied.get("partitions", 0),
         "left_records": copied.get("left_records", 0),
+        "mirrored_until_ms": copied.get("mirrored_until_ms"),
         **recorded.to_json(),
     }
+    policy = naming_of(reach.flow)
+    twins = [policy.target_name(topic) for topic in recorded.topics]
+    update_assets(context, reach.flow, twins, result=result)
+    return result
 
 
 @task(task_id=CHECKPOINT_TASK, trigger_rule=TriggerRule.NONE_FAILED)
