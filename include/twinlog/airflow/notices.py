@@ -35,6 +35,8 @@ class NoticeKind(StrEnum):
 
     LAG = "lag"
     """Further behind than the flow's recovery point allows."""
+    RECOVERY_TIME = "recovery_time"
+    """The last drill or takeover took longer than the flow's recovery time allows."""
     UNREACHABLE = "unreachable"
     DIFFERENT = "different"
     """The two sides are not equal."""

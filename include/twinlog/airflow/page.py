@@ -1,4 +1,4 @@
-"""The Mirroring page: which flows there are, and how each one's last status run ended.
+"""The Mirroring page: which flows there are, how each of them is, and how its last runs went.
 
 What always holds: every route, the static files too, answers only a user who is logged in to Airflow; a
 user sees the runs of the DAGs that Airflow lets them read; what is sent holds cluster aliases and settings
@@ -8,7 +8,7 @@ of flows, never client settings or connections.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,15 @@ from airflow.models.dagrun import DagRun
 from airflow.models.xcom import XComModel
 from fastapi import Depends, FastAPI, Response
 from fastapi.responses import FileResponse, JSONResponse
-from sqlalchemy import func, select
+from sqlalchemy import func, select, tuple_
 
 from twinlog.airflow.ids import dag_ids
+from twinlog.airflow.progress import PROGRESS_KEY
 from twinlog.airflow.settings import topology_path
+from twinlog.airflow.tasks.mirror import COPY_TASK, PLAN_TASK, RECORD_TASK
 from twinlog.airflow.tasks.reach import RESULT_KEY
 from twinlog.airflow.tasks.status import STATUS_TASK
+from twinlog.airflow.topology import topology_in_use
 from twinlog.errors import TwinlogError
 from twinlog.intake.topology_file import load
 
@@ -33,7 +36,14 @@ if TYPE_CHECKING:
 
     from twinlog.model.topology import Flow
 
-STATUS_VERB = "status"
+VERBS = ("mirror", "control", "status", "sync", "reconcile", "switchover", "failover", "failback", "drill", "migrate")
+"""Whose DAGs a flow's row leads to, where Airflow has them; their forms are behind the button "Trigger"."""
+
+_SHOWN = {
+    "status": ((STATUS_TASK, RESULT_KEY),),
+    "mirror": ((PLAN_TASK, RESULT_KEY), (COPY_TASK, PROGRESS_KEY), (RECORD_TASK, RESULT_KEY)),
+}
+"""The verbs whose last run is shown, and what of its tasks: task and key."""
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'self'; base-uri 'none'",
@@ -44,13 +54,13 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class LastRun:
-    """How the newest status run of a flow ended."""
+    """How the newest run of a DAG goes or ended; `results` by task."""
 
     dag_id: str
     run_id: str
     state: str
     ended: str | None
-    result: Any
+    results: Mapping[str, Any]
 
 
 def application(static: Path) -> FastAPI:
@@ -79,52 +89,81 @@ def application(static: Path) -> FastAPI:
     @app.get("/api/flows")
     def flows(user: GetUserDep, session: SessionDep) -> Response:
         try:
-            topology = load(topology_path())
+            topology = topology_in_use()
         except TwinlogError as error:
             return JSONResponse({"error": str(error)}, status_code=503, headers=_HEADERS)
-        ids = dag_ids(STATUS_VERB, topology.flows)
+        ids = {verb: dag_ids(verb, topology.flows) for verb in VERBS}
         readable = get_auth_manager().get_authorized_dag_ids(user=user, session=session)
-        runs = _last_runs(session, readable & set(ids.values()))
-        rows = [_row(flow, ids[flow.name], runs) for flow in topology.flows.values()]
-        return JSONResponse({"topology": topology.path, "flows": rows}, headers=_HEADERS)
+        shown = {dag_id for verb in _SHOWN for dag_id in ids[verb].values()}
+        runs = _last_runs(session, readable & shown)
+        rows = []
+        for flow in topology.flows.values():
+            dags = {verb: ids[verb][flow.name] for verb in VERBS if ids[verb][flow.name] in readable}
+            rows.append(_row(flow, dags, runs))
+        answer = {"topology": topology.path, "problem": _problem(), "flows": rows}
+        return JSONResponse(answer, headers=_HEADERS)
 
     return app
 
 
-def _row(flow: Flow, dag_id: str, runs: Mapping[str, LastRun]) -> dict[str, Any]:
-    run = runs.get(dag_id)
+def _problem() -> str | None:
+    """What is wrong with the topology file as it stands; the flows go on by its last good version."""
+    try:
+        load(topology_path())
+    except TwinlogError as error:
+        return str(error)
+    return None
+
+
+def _row(flow: Flow, dags: Mapping[str, str], runs: Mapping[str, LastRun]) -> dict[str, Any]:
+    status, mirror = (runs.get(dags.get(verb, "")) for verb in ("status", "mirror"))
     return {
         "flow": flow.name,
         "source": flow.source,
         "target": flow.target,
         "naming": flow.naming,
-        "schedule": flow.schedule,
-        "dag_id": dag_id,
-        "last_run": None if run is None else asdict(run),
+        "schedule": flow.schedule if flow.enabled else None,
+        "enabled": flow.enabled,
+        "dags": dags,
+        "last_run": None if status is None else {**_of(status), "result": status.results.get(STATUS_TASK)},
+        "last_mirror": None if mirror is None else {**_of(mirror), **_mirrored(mirror.results)},
+    }
+
+
+def _of(run: LastRun) -> dict[str, Any]:
+    return {"dag_id": run.dag_id, "run_id": run.run_id, "state": run.state, "ended": run.ended}
+
+
+def _mirrored(results: Mapping[str, Any]) -> dict[str, Any]:
+    """What a mirror run has to say for itself, as far as it has come."""
+    plan = results.get(PLAN_TASK) or {}
+    return {
+        "refused": plan.get("refused"),
+        "due": plan.get("due"),
+        "progress": results.get(COPY_TASK),
+        "recorded": results.get(RECORD_TASK),
     }
 
 
 def _last_runs(session: Session, ids: set[str]) -> dict[str, LastRun]:
-    """The newest run of each DAG with what its status task returned: two queries for any number of flows."""
+    """The newest run of each DAG with what its tasks have left: two queries for any number of flows."""
     newest = select(func.max(DagRun.id)).where(DagRun.dag_id.in_(ids)).group_by(DagRun.dag_id)
     runs = session.scalars(select(DagRun).where(DagRun.id.in_(newest))).all()
-    results = {
-        value.dag_run_id: XComModel.deserialize_value(value)
-        for value in session.scalars(
-            select(XComModel).where(
-                XComModel.dag_run_id.in_([run.id for run in runs]),
-                XComModel.task_id == STATUS_TASK,
-                XComModel.key == RESULT_KEY,
-            )
+    wanted = sorted({one for shown in _SHOWN.values() for one in shown})
+    results: dict[int, dict[str, Any]] = {run.id: {} for run in runs}
+    for value in session.scalars(
+        select(XComModel).where(
+            XComModel.dag_run_id.in_(list(results)), tuple_(XComModel.task_id, XComModel.key).in_(wanted)
         )
-    }
+    ):
+        results[value.dag_run_id][value.task_id] = XComModel.deserialize_value(value)
     return {
         run.dag_id: LastRun(
             run.dag_id,
             run.run_id,
             str(run.state),
             run.end_date.isoformat() if run.end_date else None,
-            results.get(run.id),
+            results[run.id],
         )
         for run in runs
     }

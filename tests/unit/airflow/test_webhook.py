@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 from airflow.sdk import BaseHook, Connection
 
+from support.webhook import Webhook, webhook
 from twinlog.airflow.notices import Notice, NoticeKind
 from twinlog.airflow.webhook import WebhookNotifier, address
 from twinlog.errors import ConfigurationError, NoticeError
@@ -17,25 +16,9 @@ NOTICE = Notice(NoticeKind.DIFFERENT, "nyc->lon", "2 offsets differ", text="orde
 
 
 @pytest.fixture
-def hook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A server's address, and what was posted to it; to /no it answers that it may not be."""
-    posted: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            posted.append({"authorization": self.headers["Authorization"], **body})
-            self.send_response(403 if self.path.startswith("/no") else 204)
-            self.end_headers()
-
-        def log_message(self, format: str, *arguments: object) -> None: ...
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        serving = Thread(target=server.serve_forever)
-        serving.start()
-        yield f"http://127.0.0.1:{server.server_port}", posted
-        server.shutdown()
-        serving.join()
+def hook() -> Iterator[Webhook]:
+    with webhook() as made:
+        yield made
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, host: str, password: str | None = None) -> None:
@@ -43,13 +26,10 @@ def connect(monkeypatch: pytest.MonkeyPatch, host: str, password: str | None = N
     monkeypatch.setattr(BaseHook, "get_connection", lambda _: connection)
 
 
-def test_a_notice_is_posted_for_people_and_for_programs(
-    hook: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, posted = hook
-    connect(monkeypatch, f"{url}/yes", "geheim")
+def test_a_notice_is_posted_for_people_and_for_programs(hook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(monkeypatch, f"{hook.url}/yes", "geheim")
     WebhookNotifier("oncall")({"notice": NOTICE})
-    assert posted == [
+    assert hook.posted == [
         {
             "authorization": "Bearer geheim",
             "text": "2 offsets differ\norders-0 at 7\nhttp://airflow/task",
@@ -59,10 +39,9 @@ def test_a_notice_is_posted_for_people_and_for_programs(
 
 
 def test_a_refusal_is_named_without_the_address_which_may_hold_a_token(
-    hook: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+    hook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, _ = hook
-    connect(monkeypatch, f"{url}/no/geheim")
+    connect(monkeypatch, f"{hook.url}/no/geheim")
     with pytest.raises(NoticeError, match="the webhook 'oncall' answered with 403") as refused:
         WebhookNotifier("oncall").notify({"notice": NOTICE})  # type: ignore[typeddict-unknown-key]
     assert "geheim" not in str(refused.value)

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context, task
 
 from twinlog.airflow.metrics import send
+from twinlog.airflow.notices import Notice, NoticeKind, tell_changes
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
-from twinlog.errors import ClusterError, ClusterUnreachableError, ObjectiveMissedError
+from twinlog.errors import ClusterError, ClusterUnreachableError, ObjectiveMissedError, TwinlogError
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from twinlog.cluster.access import ClusterAccess
     from twinlog.model.objectives import Objective
     from twinlog.model.topology import Flow
-    from twinlog.operations.status import FlowStatus, SideStatus
+    from twinlog.operations.status import FlowStatus, SideStatus, Status
 
 log = logging.getLogger(__name__)
 
 STATUS_TASK = "status"
+TOLD = "told"
+"""In the result: the kinds of notices that hold."""
 
 
 # Who asks for the status wants to know how it is now: one more try tells a hiccup from an outage.
@@ -42,18 +47,59 @@ def status(flow_name: str) -> dict[str, Any]:
     send(collected.samples)
     for problem in collected.problems:
         log.warning("%s", problem)
-    row: dict[str, Any] = result.to_json()["flows"][0]
+    context = get_current_context()
+    failure = _failure(result)
+    # What the next try may mend is told by that one, if it does not.
+    final = failure is None or not failure.retriable or context["ti"].try_number > context["ti"].max_tries
+    before = _told_before(context)
+    told = tell_changes(context, notices(result.flows[0]), before) if final else before
+    row: dict[str, Any] = {**result.to_json()["flows"][0], TOLD: told}
+    if failure is not None:
+        # A failed task returns nothing, and it is the failed ones of which people want to see the sides.
+        context["ti"].xcom_push(key=RESULT_KEY, value=row)
+        raise failure
+    return row
+
+
+def _failure(result: Status) -> TwinlogError | None:
+    """What the task is to fail with; a task that fails is what Airflow's own alerts go by."""
     failed = [side for side in result.sides if not side.reachable]
     if failed:
-        # A failed task returns nothing, and it is the failed ones of which people want to see the sides.
-        get_current_context()["ti"].xcom_push(key=RESULT_KEY, value=row)
         kind = ClusterUnreachableError if all(side.retriable for side in failed) else ClusterError
-        raise kind("; ".join(f"{side.error}" for side in failed))
-    if result.missed:
-        # A task that fails is what Airflow's alerts go by.
-        get_current_context()["ti"].xcom_push(key=RESULT_KEY, value=row)
-        raise ObjectiveMissedError("; ".join(result.missed))
-    return row
+        return kind("; ".join(f"{side.error}" for side in failed))
+    return ObjectiveMissedError("; ".join(result.missed)) if result.missed else None
+
+
+def notices(flow: FlowStatus) -> list[Notice]:
+    """What people are to be told of the flow as it is, bad news and good; what is not known is neither."""
+    away = [side for side in (flow.source, flow.target) if not side.reachable]
+    found = [
+        Notice(
+            NoticeKind.UNREACHABLE,
+            flow.flow,
+            f"{flow.flow}: {' and '.join(side.cluster for side in away) or 'both clusters'} "
+            f"{'could not be reached' if away else 'can be reached again'}",
+            text="\n".join(f"{side.error}" for side in away),
+            over=not away,
+        )
+    ]
+    for kind, objective in ((NoticeKind.LAG, flow.objectives.point), (NoticeKind.RECOVERY_TIME, flow.objectives.time)):
+        if objective.met is not None:
+            name = kind.replace("_", " ")
+            figures = f"{objective.measured_s:,.0f} s measured, {objective.wanted_s:,.0f} s wanted"
+            title = f"{flow.flow}: {name} is {'within' if objective.met else 'beyond'} what is wanted: {figures}"
+            found.append(Notice(kind, flow.flow, title, over=objective.met, details=objective.to_json()))
+    return found
+
+
+def _told_before(context: Context) -> list[str]:
+    """What the run before has told. Who starts one by hand is told anew."""
+    ti = context["ti"]
+    previous = ti.get_previous_dagrun()
+    if previous is None:
+        return []
+    told: list[str] = (ti.xcom_pull(task_ids=STATUS_TASK, run_id=previous.run_id) or {}).get(TOLD, [])
+    return told
 
 
 def status_table(flow: FlowStatus) -> str:
