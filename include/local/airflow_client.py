@@ -87,6 +87,22 @@ class AirflowClient:
     def unpause(self, dag_id: str) -> None:
         self.call("PATCH", f"/api/v2/dags/{quote(dag_id)}", {"is_paused": False})
 
+    def pause(self, dag_id: str) -> None:
+        self.call("PATCH", f"/api/v2/dags/{quote(dag_id)}", {"is_paused": True})
+
+    def runs(self, dag_id: str) -> list[DagRun]:
+        """The DAG's last runs, the newest first."""
+        answer = self.call("GET", f"/api/v2/dags/{quote(dag_id)}/dagRuns?order_by=-run_after&limit=50")
+        return [_run(row) for row in answer["dag_runs"]]
+
+    def await_no_run(self, dag_id: str, timeout_s: float) -> None:
+        """Returns once no run of the DAG is under way; a paused DAG's runs that wait are never started."""
+
+        def none_running() -> bool:
+            return all(run.state != "running" for run in self.runs(dag_id))
+
+        await_condition(none_running, timeout_s, f"the runs of {dag_id} to end")
+
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None) -> DagRun:
         body = {"logical_date": None, "conf": dict(conf or {})}
         return _run(self.call("POST", f"/api/v2/dags/{quote(dag_id)}/dagRuns", body))
@@ -115,9 +131,32 @@ class AirflowClient:
     def task(self, run: DagRun, task_id: str) -> Any:
         return self.call("GET", self._task_path(run, task_id))
 
-    def result(self, run: DagRun, task_id: str) -> Any:
-        """What the task returned."""
-        return self.call("GET", f"{self._task_path(run, task_id)}/xcomEntries/return_value")["value"]
+    def result(self, run: DagRun, task_id: str, key: str = "return_value") -> Any:
+        """What the task returned, or left under another key."""
+        return self.call("GET", f"{self._task_path(run, task_id)}/xcomEntries/{quote(key)}")["value"]
+
+    def links(self, run: DagRun, task_id: str) -> dict[str, str | None]:
+        """The task's extra links, by name."""
+        found: dict[str, str | None] = self.call("GET", f"{self._task_path(run, task_id)}/links")["extra_links"]
+        return found
+
+    def answer(self, run: DagRun, task_id: str, option: str) -> None:
+        """What a person says to a task that waits for it."""
+        path = f"{self._task_path(run, task_id)}/-1/hitlDetails"
+        self.call("PATCH", path, {"chosen_options": [option], "params_input": {}})
+
+    def asset_events(self, run: DagRun) -> dict[str, dict[str, Any]]:
+        """The extra of each asset that the run has updated, by the asset's URI."""
+        query = urlencode({"source_dag_id": run.dag_id, "source_run_id": run.run_id, "limit": 100})
+        return {row["uri"]: row["extra"] for row in self.call("GET", f"/api/v2/assets/events?{query}")["asset_events"]}
+
+    def put_pool(self, name: str, slots: int) -> None:
+        """Creates the pool; one that is there is left as it is."""
+        try:
+            self.call("POST", "/api/v2/pools", {"name": name, "slots": slots})
+        except AirflowCallError as error:
+            if error.status != 409:
+                raise
 
     def put_connection(self, connection_id: str, conn_type: str, **fields: Any) -> None:
         """Creates the connection, or makes an old one the same; Airflow keeps it encrypted."""

@@ -1,8 +1,9 @@
-"""`make demo`: two Kafka clusters, a warm Spark and an Airflow, with one flow between the clusters, mirrored once.
+"""`make demo`: two Kafka clusters, a warm Spark and an Airflow that mirrors one to the other.
 
     python -m local.demo [--once | --stop]
 
-Each step prints a line. It stays up until Ctrl-C; with --once it ends after its last step. Everything it writes lies
+Each step prints a line. It stays up, and the source is written to, until Ctrl-C; with --once it ends after its last
+step. Everything it writes lies
 in one folder that the next demo starts anew, and nothing it starts outlives it.
 """
 
@@ -12,7 +13,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -20,22 +20,23 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from local import airflow, lock, places, ports, processes, spark
+from local import airflow, demo_source, lock, places, ports, processes, spark
 from local.airflow import LocalAirflow
+from local.airflow_client import await_condition
+from local.demo_source import GROUPS, PER_SECOND, RECORDS, TOPICS
 from local.errors import LocalError, PreconditionError
-from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
+from local.kafka import KafkaClusters, KafkaSpec, start
 from twinlog.airflow.ids import dag_ids
 
 FLOW = "nyc->lon"
-TOPICS = {"orders": 3, "payments": 2}  # name: partitions
-RECORDS = 1000
+SPARK_CONNECTION = "twinlog_spark"
 
 _AIRFLOW_PORT = 8080
 _DAG_TIMEOUT_S = 120
-_RUN_TIMEOUT_S = 120
+_RUN_TIMEOUT_S = 240
 _STOP_TIMEOUT_S = 120
-_PRODUCE_TIMEOUT_S = 30
-_MIRROR_TIMEOUT_S = 180
+_COMMAND_TIMEOUT_S = 180
+_SAY_EVERY_S = 10
 _INTERRUPTED = 130
 
 
@@ -69,45 +70,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(folder: Path, *, once: bool) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with ExitStack() as running:
-        clusters = running.enter_context(start([KafkaSpec("nyc"), KafkaSpec("lon")], folder / "kafka", _say))
-        _fill(clusters["nyc"])
-        spark_url = running.enter_context(spark.connect_server(folder / "spark", report=_say))
+        # Permissions need an authorizer; without a password one is allowed everything here.
+        specs = [KafkaSpec("nyc", authorizer=True), KafkaSpec("lon", authorizer=True)]
+        clusters = running.enter_context(start(specs, folder / "kafka", _say))
+        demo_source.fill(clusters["nyc"])
+        _say(f"kafka nyc: {RECORDS} records in each of {', '.join(TOPICS)}; groups {', '.join(GROUPS)} have read some")
+        page = ports.free_ports(1)[0]
+        spark_url = running.enter_context(spark.connect_server(folder / "spark", conf=_page(page), report=_say))
         _query(spark_url)
-        topology = _write_topology(folder / "topology.yaml", clusters, spark_url)
-        _mirror(topology, clusters)
+        topology = _write_topology(folder / "topology.yaml", clusters)
         site = running.enter_context(
             airflow.start(
                 folder / "airflow", environ={"TWINLOG_TOPOLOGY": str(topology)}, port=_airflow_port(), report=_say
             )
         )
         _connect(site, clusters, spark_url)
+        _mirror(site)
+        _show_what_came(topology, clusters)
         _show_status(site)
         _say(f"airflow: page of the flows at {site.url}/plugin/mirroring")
         _say(f"airflow: log in as {airflow.USER!r} with the password in {site.password_file}")
+        _say(f"spark: page of its sessions at http://{ports.HOST}:{page}/connect/")
         if once:
             _say("demo: done")
         else:
-            _say("demo: everything is up; Ctrl-C stops it")
-            _await_interrupt()
+            _say(
+                f"demo: everything is up, and {PER_SECOND} records a second are written to each topic; Ctrl-C stops it"
+            )
+            _go_on(site, clusters)
     _say("demo: everything is stopped")
 
 
-def _fill(cluster: KafkaCluster) -> None:
-    from confluent_kafka import Producer
-    from confluent_kafka.admin import AdminClient, NewTopic
-
-    admin = AdminClient({**cluster.client_settings()})
-    created = admin.create_topics([NewTopic(name, partitions, 1) for name, partitions in TOPICS.items()])
-    for done in created.values():
-        done.result()
-    producer = Producer(cluster.client_settings())
-    for topic in TOPICS:
-        for number in range(RECORDS):
-            producer.produce(topic, key=f"{topic}-{number % 100}", value=f'{{"number": {number}}}')
-    left = producer.flush(_PRODUCE_TIMEOUT_S)
-    if left:
-        raise LocalError(f"{left} records could not be written to {cluster.name} in {_PRODUCE_TIMEOUT_S} s.")
-    _say(f"kafka {cluster.name}: {RECORDS} records in each of {', '.join(TOPICS)}")
+def _page(port: int) -> dict[str, str]:
+    return {"spark.ui.enabled": "true", "spark.ui.port": str(port)}
 
 
 def _query(url: str) -> None:
@@ -123,44 +118,69 @@ def _query(url: str) -> None:
         session.stop()
 
 
-def _write_topology(file: Path, clusters: KafkaClusters, spark_url: str) -> Path:
+def _write_topology(file: Path, clusters: KafkaClusters) -> Path:
     text = f"""\
 # Written by the demo.
 clusters:
   nyc: {{bootstrap.servers: "{clusters["nyc"].bootstrap_servers}", connection: kafka_nyc}}
   lon: {{bootstrap.servers: "{clusters["lon"].bootstrap_servers}", connection: kafka_lon}}
 ledger: ./ledger
-spark: {spark_url}
+spark: {SPARK_CONNECTION}
 defaults: {{replication.factor: 1}}
 flows:
   {FLOW}:
     topics: [{", ".join(TOPICS)}]
     groups: [".*"]
+    schedule: "@continuous"
+    emit.checkpoints.interval.seconds: 10
+    sync.group.offsets.enabled: true
+    sync.group.offsets.interval.seconds: 10
 """
     file.write_text(text)
     _say(f"topology: {file}")
     return file
 
 
-def _mirror(topology: Path, clusters: KafkaClusters) -> None:
-    """One run from the command line, and one offset translated by what it recorded."""
+def _mirror(site: LocalAirflow) -> None:
+    """The flow is unpaused, and what was there is mirrored."""
+    dag_id = dag_ids("mirror", [FLOW])[FLOW]
+    site.client.await_dag(dag_id, _DAG_TIMEOUT_S)
+    site.client.unpause(dag_id)
+    _say(f"airflow: {dag_id} is unpaused and runs again and again, see {site.url}/dags/{dag_id}")
+    (first,) = await_condition(lambda: site.client.runs(dag_id)[-1:], _RUN_TIMEOUT_S, f"a run of {dag_id}")
+    run = site.client.await_run(first, _RUN_TIMEOUT_S)
+    if run.state != "success":
+        raise LocalError(f"The run of {dag_id} failed; its log is at {site.client.run_link(run)}.")
+    recorded = site.client.result(run, "record")
+    _say(
+        f"airflow: {dag_id} mirrored {recorded['records']:,} records, {recorded['bytes']:,} bytes in "
+        f"{recorded['seconds']:.1f} s, see {site.client.run_link(run)}"
+    )
+    for uri in sorted(site.client.asset_events(run)):
+        _say(f"airflow:   updated {uri}")
+
+
+def _show_what_came(topology: Path, clusters: KafkaClusters) -> None:
+    """The same from the command line: one offset, one group, and what is allowed on the other side."""
     connections = {
         f"AIRFLOW_CONN_KAFKA_{name.upper()}": json.dumps({"conn_type": "kafka", "extra": cluster.client_settings()})
         for name, cluster in clusters.items()
     }
-    for words in (("mirror", FLOW), ("translate", FLOW, "orders", "0", "100")):
+    for asked in (("translate", FLOW, "orders", "0", "100"), ("translate", FLOW, "--group", "billing")):
         done = subprocess.run(
-            [sys.executable, "-m", "twinlog.cli", "--topology", str(topology), *words],
+            [sys.executable, "-m", "twinlog.cli", "--topology", str(topology), *asked],
             env={**os.environ, **connections},
             capture_output=True,
             text=True,
             check=False,
-            timeout=_MIRROR_TIMEOUT_S,
+            timeout=_COMMAND_TIMEOUT_S,
         )
         if done.returncode:
-            raise LocalError(f"`twinlog {' '.join(words)}` ended with {done.returncode}: {done.stderr.strip()}")
+            raise LocalError(f"`twinlog {' '.join(asked)}` ended with {done.returncode}: {done.stderr.strip()}")
         for line in done.stdout.splitlines():
-            _say(f"twinlog {words[0]}: {line}")
+            _say(f"twinlog {asked[0]}: {line}")
+    for permission in demo_source.permissions(clusters["lon"]):
+        _say(f"kafka lon: {permission}")
 
 
 def _airflow_port() -> int | None:
@@ -173,11 +193,12 @@ def _airflow_port() -> int | None:
 
 
 def _connect(site: LocalAirflow, clusters: KafkaClusters, spark_url: str) -> None:
+    """The connections that the topology names."""
     for name, cluster in clusters.items():
         site.client.put_kafka_connection(f"kafka_{name}", cluster.client_settings())
     host, _, port = spark_url.removeprefix("sc://").partition(":")
-    site.client.put_connection("twinlog_spark", "spark_connect", host=host, port=int(port))
-    _say("airflow: connections kafka_nyc, kafka_lon and twinlog_spark made")
+    site.client.put_connection(SPARK_CONNECTION, "spark_connect", host=host, port=int(port))
+    _say(f"airflow: connections kafka_nyc, kafka_lon and {SPARK_CONNECTION} made")
 
 
 def _show_status(site: LocalAirflow) -> None:
@@ -194,9 +215,20 @@ def _show_status(site: LocalAirflow) -> None:
         _say(f"airflow:   {side} {found['cluster']}: {found['topics']} topics, {found['partitions']} partitions")
 
 
-def _await_interrupt() -> None:
+def _go_on(site: LocalAirflow, clusters: KafkaClusters) -> None:
+    """Write to the source until somebody stops it, and say now and then how far the target is."""
+    twins = [f"nyc.{topic}" for topic in TOPICS]
+    dag_id = dag_ids("mirror", [FLOW])[FLOW]
     try:
-        signal.pause()
+        with demo_source.producing(clusters["nyc"]):
+            while True:
+                time.sleep(_SAY_EVERY_S)
+                there, here = (
+                    demo_source.count(clusters["nyc"], list(TOPICS)),
+                    demo_source.count(clusters["lon"], twins),
+                )
+                newest = site.client.runs(dag_id)[0]
+                _say(f"demo: log ends are {there:,} on nyc, {here:,} on lon; the newest run is {newest.state}")
     except KeyboardInterrupt:
         _say("demo: stopping")
 

@@ -46,13 +46,17 @@ def test_it_shows_its_steps_ends_by_itself_and_leaves_nothing_running(work: Path
     for beginning in (
         "kafka nyc: ready at ",
         "kafka lon: ready at ",
-        "kafka nyc: 1000 records in each of orders, payments",
+        "kafka nyc: 1000 records in each of orders, payments; groups billing, audit have read some",
         "spark: warm, ",
-        "twinlog mirror: nyc->lon: 2,000 records, ",
-        "twinlog translate: orders-0 at 100 is nyc.orders-0 at 100 (copied)",
         "airflow: ready at http://127.0.0.1:",
+        "airflow: mirror__nyc_to_lon is unpaused and runs again and again, see http://127.0.0.1:",
+        "airflow: mirror__nyc_to_lon mirrored 2,000 records, ",
+        "airflow:   updated kafka://lon/nyc.orders",
+        "twinlog translate: orders-0 at 100 is nyc.orders-0 at 100 (copied)",
+        "twinlog translate: nyc.orders  0          120 ",
+        "kafka lon: User:billing may read nyc.orders",
         "airflow: status__nyc_to_lon ended as success, see http://127.0.0.1:",
-        "airflow:   source nyc: 4 topics, 7 partitions",  # with heartbeats and offset syncs
+        "airflow:   source nyc: 3 topics, 6 partitions",  # with offset syncs
         "airflow:   target lon: 6 topics, 16 partitions",  # twins, journal, state, checkpoints and what was made
         "demo: everything is stopped",
     ):
