@@ -51,7 +51,7 @@ test-long: test
 
 # The benchmarks print a table each; BENCH=quick makes them small.
 bench-%: setup
-	@PYTHONPATH=include:. $(BIN)/python -P -m benchmarks.$* $(if $(filter quick,$(BENCH)),--quick)
+	@PYTHONPATH=include:. $(BIN)/python -P -m benchmarks.$(subst -,_,$*) $(if $(filter quick,$(BENCH)),--quick)
 
 # Resolve requirements.in into the exact set of requirements.txt.
 lock:
