@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from local import spark
+from local import ports, spark
 from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
 from support.bare_python import bare_python
 
@@ -79,7 +79,8 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 @pytest.fixture(scope="session")
 def spark_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address, `sc://...`, of a Spark Connect server whose workers have no twinlog but what is brought along; it
-    tries a task that failed again, up to twice."""
+    tries a task that failed again, up to twice, and has a page of its own."""
     folder = tmp_path_factory.mktemp("spark")
-    with spark.connect_server(folder, master="local[2,3]", python=bare_python(folder / "python")) as url:
+    page = {"spark.ui.enabled": "true", "spark.ui.port": str(ports.free_ports(1)[0])}
+    with spark.connect_server(folder, master="local[2,3]", conf=page, python=bare_python(folder / "python")) as url:
         yield url

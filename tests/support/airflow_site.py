@@ -1,23 +1,32 @@
-"""A real Airflow for tests, started once: all four components on the repository's DAG and plugin folders.
+"""A real Airflow for tests, started once: all four components on the repository's DAG and plugin folders, with a warm
+Spark and somebody who is told of what goes wrong.
 
-Its topology has one flow between the clusters of `kafka_pair` and one to a cluster that does not answer. A test that
-changes the file puts it back; the others rely on it.
+Its topology has several flows between the clusters of `kafka_pair`, each under target aliases of its own, so that tests
+share Airflow and nothing else, and one to a cluster that does not answer. A test that changes the file puts it back, as
+the others rely on it.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from local import airflow, places, ports
 from local.airflow import LocalAirflow
-from local.airflow_client import AirflowClient, await_condition
+from local.airflow_client import AirflowClient, DagRun, await_condition
 from local.kafka import KafkaClusters
+from support.mirroring import NO_HEARTBEATS
+from support.reading import Seen, read_committed
+from support.webhook import Webhook, webhook
+from twinlog.airflow.ids import dag_ids
 
 # Importing Airflow makes its home folder; the one of whoever runs the tests is not touched.
 os.environ["AIRFLOW_HOME"] = str(places.work_folder() / "test-airflow")
@@ -25,12 +34,34 @@ os.environ["AIRFLOW_HOME"] = str(places.work_folder() / "test-airflow")
 GOOD_DAG = "status__nyc_to_lon"
 GONE_DAG = "status__nyc_to_gone"
 PARSE_TIMEOUT_S = 90
+RUN_TIMEOUT_S = 240
+YEARLY = "0 0 1 1 *"
+"""Runs once when it is unpaused, and then by hand."""
+
+_QUIET = {**NO_HEARTBEATS, "canary.enabled": False, "sync.topic.acls.enabled": False, "lanes": 2}
+_FLOWS: Mapping[str, Mapping[str, Any]] = {
+    "lon": {"topics": ["to-lon-.*"], "schedule": "@continuous", **_QUIET},
+    "asked": {"topics": ["to-asked-.*"], "recovery.point.seconds": 1, **_QUIET},
+    "killed": {"topics": ["to-killed-.*"], "throttle": 0.1, "transaction.seconds": 1, **_QUIET},
+    "submitted": {"topics": ["to-submitted-.*"], "spark": "spark_master", **_QUIET},
+    "shared": {
+        "topics": ["to-shared-.*"],
+        "throttle": 0.1,
+        "transaction.seconds": 1,
+        "schedule": "@continuous",
+        **_QUIET,
+    },
+}
+"""Flows from nyc, by the alias of their target, which is lon for all of them."""
 
 
 @dataclass(frozen=True)
 class Site:
     running: LocalAirflow
     topology: Path
+    clusters: KafkaClusters
+    spark: str
+    told: Webhook
 
     @property
     def url(self) -> str:
@@ -55,25 +86,115 @@ class Site:
             self.topology.write_text(before)
             await_condition(lambda: not self.client.import_errors(), PARSE_TIMEOUT_S, "the good topology to be parsed")
 
+    @contextmanager
+    def unpaused(self, dag_id: str) -> Iterator[None]:
+        """Airflow starts the DAG's runs while inside; no run of it is under way before or afterwards."""
+        self.client.unpause(dag_id)
+        try:
+            yield
+        finally:
+            self.client.pause(dag_id)
+            self.client.await_no_run(dag_id, RUN_TIMEOUT_S)
+
+    def first_run(self, dag_id: str) -> DagRun:
+        """The run that Airflow starts by itself when a DAG with a schedule is unpaused, once it has ended."""
+        runs = await_condition(lambda: self.client.runs(dag_id), RUN_TIMEOUT_S, f"a run of {dag_id}")
+        return self.client.await_run(runs[-1], RUN_TIMEOUT_S)
+
+    def ended(self, run: DagRun) -> DagRun:
+        """The run once it has ended, which is to be well."""
+        done = self.client.await_run(run, RUN_TIMEOUT_S)
+        assert done.state == "success", "\n".join(self._told_by(run, task) for task in ("plan", "copy", "record"))
+        return done
+
+    @contextmanager
+    def by_hand(self, target: str) -> Iterator[str]:
+        """The mirror DAG of a flow that runs once a year, unpaused and past its first run while inside."""
+        dag_id = dag_of("mirror", target)
+        with self.unpaused(dag_id):
+            self.ended(self.first_run(dag_id))
+            yield dag_id
+
+    def both(self, topic: str) -> tuple[dict[int, list[Seen]], dict[int, list[Seen]]]:
+        """What a reader sees of a topic on the source, and of its twin."""
+        nyc, lon = (self.clusters[name].bootstrap_servers for name in ("nyc", "lon"))
+        return read_committed(nyc, topic), read_committed(lon, f"nyc.{topic}")
+
+    def _told_by(self, run: DagRun, task: str) -> str:
+        tried = self.client.task(run, task)
+        log = self.client.task_log(run, task, tried["try_number"]) if tried["try_number"] else ""
+        return f"{task}: {tried['state']}\n{log}"
+
+
+def dag_of(verb: str, target: str) -> str:
+    """The id of a DAG of the flow from nyc to that target."""
+    flow = f"nyc->{target}"
+    return dag_ids(verb, [flow])[flow]
+
+
+def connect(client: AirflowClient, clusters: KafkaClusters, spark: str) -> None:
+    """The connections that the topology names."""
+    for name, cluster in clusters.items():
+        client.put_kafka_connection(f"kafka_{name}", cluster.client_settings())
+    host, _, port = spark.removeprefix("sc://").partition(":")
+    client.put_connection("spark_connect", "spark_connect", host=host, port=int(port))
+    client.put_connection("spark_master", "spark", host="local[2]")
+
+
+def describe(clusters: KafkaClusters, ledger: Path) -> str:
+    """The topology's text."""
+    nyc, lon = (clusters[name].bootstrap_servers for name in ("nyc", "lon"))
+    targets = {alias: {"bootstrap.servers": lon, "connection": "kafka_lon"} for alias in _FLOWS}
+    targets["submitted"]["pool"] = "one_at_a_time"
+    gone = f"{ports.HOST}:{ports.free_ports(1)[0]}"
+    described = {
+        "clusters": {
+            "nyc": {"bootstrap.servers": nyc, "connection": "kafka_nyc"},
+            **targets,
+            "gone": {"bootstrap.servers": gone},
+        },
+        "ledger": str(ledger),
+        "spark": "spark_connect",
+        "defaults": {"replication.factor": 1, "journal.topic.replication.factor": 1, "schedule": YEARLY},
+        "flows": {
+            **{f"nyc->{alias}": dict(settings) for alias, settings in _FLOWS.items()},
+            "nyc->gone": {"topics": [".*"]},
+        },
+    }
+    return yaml.safe_dump(described, sort_keys=False)
+
 
 @pytest.fixture(scope="session")
-def airflow_site(kafka_pair: KafkaClusters, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def airflow_site(
+    kafka_pair: KafkaClusters, spark_connect: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("airflow")
     topology = folder / "topology.yaml"
-    topology.write_text(f"""\
-clusters:
-  nyc: {{bootstrap.servers: "{kafka_pair["nyc"].bootstrap_servers}", connection: kafka_nyc}}
-  lon: {{bootstrap.servers: "{kafka_pair["lon"].bootstrap_servers}", connection: kafka_lon}}
-  gone: {{bootstrap.servers: "{ports.HOST}:{ports.free_ports(1)[0]}"}}
-ledger: ./ledger
-flows:
-  nyc->lon: {{topics: [".*"]}}
-  nyc->gone: {{topics: [".*"]}}
-""")
-    with airflow.start(folder / "home", environ={"TWINLOG_TOPOLOGY": str(topology)}) as running:
-        for name, cluster in kafka_pair.items():
-            running.client.put_kafka_connection(f"kafka_{name}", cluster.client_settings())
-        for dag_id in (GOOD_DAG, GONE_DAG):
-            running.client.await_dag(dag_id, PARSE_TIMEOUT_S)
-            running.client.unpause(dag_id)
-        yield Site(running, topology)
+    topology.write_text(describe(kafka_pair, folder / "ledger"))
+    with webhook() as told:
+        bundles = {"ours": places.REPOSITORY / "dags", "tests": places.REPOSITORY / "tests" / "dags"}
+        environ = {
+            "TWINLOG_TOPOLOGY": str(topology),
+            "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(
+                [
+                    {
+                        "name": name,
+                        "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
+                        "kwargs": {"path": str(path)},
+                    }
+                    for name, path in bundles.items()
+                ]
+            ),
+            "TWINLOG_SITE": "home",
+            "AIRFLOW__TWINLOG__NOTIFIERS": json.dumps(
+                [{"class": "twinlog.airflow.webhook.WebhookNotifier", "connection_id": "oncall"}]
+            ),
+        }
+        with airflow.start(folder / "home", environ=environ) as running:
+            connect(running.client, kafka_pair, spark_connect)
+            running.client.put_connection("oncall", "http", host=told.url)
+            running.client.put_pool("one_at_a_time", 1)
+            for dag_id in (GOOD_DAG, GONE_DAG):
+                running.client.await_dag(dag_id, PARSE_TIMEOUT_S)
+                running.client.unpause(dag_id)
+            yield Site(running, topology, kafka_pair, spark_connect, told)
