@@ -18,6 +18,7 @@ from twinlog.commands import (
     canary,
     checkpoint,
     control,
+    failback,
     failover,
     heartbeat,
     ledger,
@@ -107,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         status,
         failover,
         switchover,
+        failback,
     ):
         command.add_to(verbs, common)
     return parser

@@ -157,6 +157,12 @@ class CopyIncompleteError(TwinlogError):
     """A run ended, and something that it should have copied was not."""
 
 
+class FailbackError(TwinlogError):
+    """A failback could not go on; run again, it goes on where it stopped."""
+
+    retriable = True
+
+
 class ObjectiveMissedError(TwinlogError):
     """A flow's recovery point or time is worse than its settings ask for."""
 

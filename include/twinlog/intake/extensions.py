@@ -13,10 +13,13 @@ from twinlog.errors import ConfigurationError
 from twinlog.model.filters import NameFilter, config_filter, group_filter, topic_filter
 from twinlog.model.flow import Flow
 from twinlog.model.naming import NamingPolicy, policy_of
+from twinlog.model.way_home import GoesHome, Homeward, WayHome
 
 
 def topics_of(flow: Flow) -> NameFilter:
     """The flow's choice of topics: its `topic.filter`, or its patterns."""
+    if isinstance(flow, WayHome):
+        return GoesHome(flow, naming_of(flow.onward), topics_of(flow.onward))
     return _filter(flow, "topic.filter", flow.topic_filter) if flow.topic_filter else topic_filter(flow)
 
 
@@ -32,6 +35,8 @@ def configs_of(flow: Flow) -> NameFilter:
 
 def naming_of(flow: Flow) -> NamingPolicy:
     """The flow's naming: its `naming.policy`, or what `naming` says."""
+    if isinstance(flow, WayHome):
+        return Homeward(naming_of(flow.onward))
     if flow.naming_policy is None:
         return policy_of(flow)
     policy: NamingPolicy = _made(flow, "naming.policy", flow.naming_policy, ("target_name", "source_name"))

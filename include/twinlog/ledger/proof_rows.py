@@ -57,6 +57,7 @@ class PairRows:
     count: Ints
     gaps: Ints
     filtered: Ints
+    """Of the gaps, the offsets that may hold records which are not to be on the target, stranded ones among them."""
     bytes: Ints
     newest_ms: Ints
     """The newest time stamp of a row's records, as nearly as the ledger tells it."""
@@ -138,7 +139,7 @@ def _pairs(rows: pa.Table) -> Iterator[PairRows]:
             column["target_start"][own],
             column["count"][own],
             gaps[own],
-            column[GAP_COLUMNS[GapKind.FILTERED]][own],
+            (column[GAP_COLUMNS[GapKind.FILTERED]] + column[GAP_COLUMNS[GapKind.STRANDED]])[own],
             column["bytes"][own],
             newest[own],
             column["copied_at_ms"][own],

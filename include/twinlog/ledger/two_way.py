@@ -10,7 +10,8 @@ counted. What a group has not read is, on the other side,
 - the copy of the first record written here that it has not read: the flow's own ledger knows;
 - the original of the first record written there that it has not read: the ledger of the way back knows;
 - whatever was written there and has not come here at all. It lies beyond the way back's position, and what else lies
-  there is taken for unread with it.
+  there is taken for unread with it. A way back that has ended, as the one of a failback has, leaves nothing behind:
+  all that was written there has come, and what lies beyond its position is what was mirrored since.
 
 The way back is to be read before the flow itself: read later, it may have passed over copies that the other knows
 nothing of yet.
@@ -21,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from twinlog.ledger.answers import Answer, How, Twin
 from twinlog.ledger.pairs import recorded_pairs
@@ -37,10 +39,11 @@ _NO_END = 2**62
 class TwoWayTranslator:
     """Translates between two clusters by both flows' translators."""
 
-    def __init__(self, onward: Translator, back: Translator) -> None:
+    def __init__(self, onward: Translator, back: Translator, *, back_has_ended: bool = False) -> None:
         """`back` is of the flow from this one's target to its source."""
         self._onward = onward
         self._back = back
+        self._back_has_ended = back_has_ended
 
     def forward(self, source: TopicPartition, offset: int) -> Answer:
         """The target offset of the first record that whoever stands at `offset` of `source` has not read."""
@@ -56,15 +59,17 @@ class TwoWayTranslator:
         copies = onward.table(asked)
         known = np.asarray(copies.column("to_offset").is_valid())
         ours = _offsets(copies)
-        theirs = _offsets(back.table(asked, reverse=True))
+        originals = back.table(asked, reverse=True)
+        theirs = _offsets(originals)
         # A way back that has not begun with the partition has brought nothing: all of the other side is unread.
         starts = onward.target_starts(asked)
         theirs = np.where(theirs == _NOWHERE, starts, theirs)
         # Where every copy has been read, the next one will be put behind all that is there now.
-        all_read = np.asarray(
-            pc.is_in(copies.column("how"), value_set=pa.array([How.END, How.EMPTY], pa.string())).fill_null(False)
-        )
+        all_read = _at_end(copies)
         unread = np.where(all_read, theirs, np.minimum(ours, theirs))
+        if self._back_has_ended and not reverse:
+            nothing_left = _at_end(originals) | ~np.asarray(originals.column("to_offset").is_valid())
+            unread = np.where(nothing_left, np.where(all_read, np.maximum(ours, theirs), ours), unread)
         first = np.maximum(unread, starts)
         again = (
             onward.unread(_at(asked, first))
@@ -101,6 +106,13 @@ class RecordedWay:
 
 def _offsets(answers: pa.Table) -> Ints:
     return np.asarray(answers.column("to_offset").fill_null(int(_NOWHERE)), dtype=np.int64)
+
+
+def _at_end(answers: pa.Table) -> NDArray[np.bool_]:
+    """Which of the answers lie behind every record that the translator knows."""
+    return np.asarray(
+        pc.is_in(answers.column("how"), value_set=pa.array([How.END, How.EMPTY], pa.string())).fill_null(False)
+    )
 
 
 def _at(asked: pa.Table, offsets: Ints) -> pa.Table:

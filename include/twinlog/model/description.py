@@ -39,6 +39,7 @@ class Description:
 
 def described(topology: Topology, flow: Flow) -> Description:
     """How this topology describes the flow: by its settings and the addresses of its clusters, secrets aside."""
+    flow = flow.as_described
     chosen = {item.name: (getattr(flow, item.attribute), item.default) for item in settings_of(Flow).values()}
     content = {
         "flow": flow.name,

@@ -50,6 +50,11 @@ class Flow(
         return f"{self.source}->{self.target}"
 
     @property
+    def as_described(self) -> Flow:
+        """The flow by whose description it runs: a way home (`model.way_home`) may share another's."""
+        return self
+
+    @property
     def digest(self) -> str:
         """Equal for flows with equal settings; settings at their default and secrets are not part of it."""
         chosen = {item.name: (getattr(self, item.attribute), item.default) for item in settings_of(Flow).values()}

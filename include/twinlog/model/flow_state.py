@@ -14,6 +14,7 @@ from enum import StrEnum
 from twinlog.errors import FlowStateError
 from twinlog.model.acls import Acl, acl_of
 from twinlog.model.description import Description
+from twinlog.model.failback import FailbackProgress
 from twinlog.model.takeover_progress import Takeover
 
 
@@ -81,13 +82,19 @@ class FlowRecord:
     """The last takeover of the flow, and how far it has come; None where there was none."""
     write_block: tuple[Acl, ...] = ()
     """What was denied on the source for a switchover, to be taken back when that is undone or the flow comes home."""
+    failback: FailbackProgress | None = None
+    """The last failback of the flow, and how far it has come; None where there was none."""
+    came_home: bool = False
+    """Whether records of the target have ever gone home: they are on the source now, and are not mirrored again."""
 
     def moved_to(self, state: State, flow: str) -> FlowRecord:
         """The record after a change of state, if that change is one that makes sense."""
         if state is not self.state and state not in ALLOWED[self.state]:
             allowed = ", ".join(sorted(ALLOWED[self.state]))
             raise FlowStateError(f"{flow} is {self.state} and can't become {state}; from here it may become {allowed}")
-        return replace(self, state=state)
+        # While a flow fails back whoever has the lease may write: nobody must find one there from before.
+        begins = state is State.FAILING_BACK and self.state is not state
+        return replace(self, state=state, lease=None if begins else self.lease)
 
     def leased_by(self, lease: Lease, now_ms: int) -> FlowRecord | None:
         """The record with this lease on it, or None while another run holds one; a new try takes its run's lease."""
@@ -105,8 +112,8 @@ class FlowRecord:
         return self.lease is not None and self.lease.holder == holder
 
     def reason_to_stop(self, holder: Holder, flow: str) -> str | None:
-        """Why `holder` may not go on copying, if so."""
-        if self.state is not State.ACTIVE:
+        """Why `holder` may not go on copying, if so. While a flow fails back, only the failback gets the lease."""
+        if self.state not in (State.ACTIVE, State.FAILING_BACK):
             return f"{flow} is {self.state}"
         if not self.is_leased_to(holder):
             other = "nobody" if self.lease is None else str(self.lease.holder)
@@ -127,6 +134,8 @@ def to_records(record: FlowRecord) -> dict[str, bytes]:
         "throttle": json.dumps(record.throttle_bytes_per_s).encode(),
         "retiring lanes": json.dumps(record.retiring_lanes).encode(),
         "renewed": json.dumps(record.renewed_at_ms).encode(),
+        "failback": json.dumps(asdict(record.failback) if record.failback else None).encode(),
+        "came home": json.dumps(record.came_home).encode(),
         "description": json.dumps(asdict(record.description) if record.description else None).encode(),
         "takeover": json.dumps(record.takeover.to_json() if record.takeover else None).encode(),
         "write block": json.dumps([list(astuple(acl)) for acl in record.write_block]).encode(),
@@ -137,7 +146,8 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
     """What the newest value of each key says; keys that a newer twinlog added are left alone."""
     try:
         said = {key: json.loads(value) for key, value in values.items()}
-        lease, description, takeover = said.get("lease"), said.get("description"), said.get("takeover")
+        lease, description = said.get("lease"), said.get("description")
+        takeover, failback = said.get("takeover"), said.get("failback")
         return FlowRecord(
             state=State(said.get("state", State.ACTIVE)),
             lanes=int(said.get("lanes", 0)),
@@ -148,6 +158,8 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
             description=Description(**description) if description else None,
             takeover=Takeover.from_json(takeover) if takeover else None,
             write_block=tuple(acl_of(words) for words in said.get("write block", ())),
+            failback=FailbackProgress(**failback) if failback else None,
+            came_home=bool(said.get("came home", False)),
         )
     except (ValueError, TypeError, KeyError) as wrong:
         raise FlowStateError(

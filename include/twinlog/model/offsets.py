@@ -32,6 +32,8 @@ class GapKind(StrEnum):
     """Left out by the flow's own rules, or mirrored in from the target in the first place."""
     RECREATED = "recreated"
     """Were ready in a source topic that was deleted, and created again, before they were copied: lost."""
+    STRANDED = "stranded"
+    """Had not crossed when the target took over, and were left on the source by the failback, as it was told to."""
 
 
 Gaps = Mapping[GapKind, int]

@@ -1,10 +1,10 @@
 """Which topics of its source a flow mirrors, and for every other one the reason why not.
 
-A topic that has come from the flow's target, by whatever path its name tells, is never sent back: prefixed
-and custom names are taken apart again and again, through every flow that could have made them. Each step
-makes the name shorter, so this ends, and a name cannot grow round a circle. Where a name tells nothing
-(`identity`), the circle of two is broken by the journal, and longer ones are refused when the topology is
-read (`twinlog.model.loops`).
+A topic that has come from the flow's target, by whatever path its name tells, is never sent back, but by a way home
+(`model.way_home`), which is there for that: prefixed and custom names are taken apart again and again, through every
+flow that could have made them. Each step makes the name shorter, so this ends, and a name cannot grow round a circle.
+Where a name tells nothing (`identity`), the circle of two is broken by the journal, and longer ones are refused when
+the topology is read (`twinlog.model.loops`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from twinlog.model.filters import NameFilter, topic_filter
 from twinlog.model.flow import Flow
 from twinlog.model.naming import Identity, NamingPolicy, hops, is_heartbeats, is_internal, policy_of
 from twinlog.model.topology import Topology
+from twinlog.model.way_home import WayHome
 
 
 class LeftOut(enum.Enum):
@@ -44,7 +45,11 @@ class TopicSelection:
         self._aliases = frozenset(topology.clusters)
         self._filter = accepted or topic_filter(flow)
         self._into: dict[str, list[tuple[str, NamingPolicy]]] = {}
-        for other in topology.flows.values():
+        for listed in topology.flows.values():
+            # By its way home a flow makes no names of its own.
+            other = listed.listed if isinstance(listed, WayHome) else listed
+            if other is None:
+                continue
             given = (policies or {}).get(other.name)
             policy = given or (policy_of(other) if other.naming_policy is None else Identity())
             if not isinstance(policy, Identity):
@@ -55,6 +60,8 @@ class TopicSelection:
         separator = self._flow.replication_policy_separator
         if is_internal(topic, separator):
             return LeftOut.INTERNAL
+        if isinstance(self._flow, WayHome):
+            return None if self._filter.accepts(topic) else LeftOut.FILTERED
         if self._flow.target in self.clusters_behind(self._flow.source, topic):
             return LeftOut.CAME_FROM_TARGET
         heartbeats = self._flow.heartbeats_replication_enabled and is_heartbeats(topic, self._aliases, separator)

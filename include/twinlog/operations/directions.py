@@ -1,5 +1,8 @@
 """A flow and the one that goes the other way, between the same two clusters.
 
+That is the topology's, or, where records of the target have gone home, the way home that brought them: it goes under
+the other direction's name, and whether it was there, the flow's record on the target says.
+
 A flow that is disabled brings nothing any more, so nothing is refused or translated for its sake. What it brought
 before is still there: it is told by its journal and its memory, and is not sent back, for as long as the topology
 lists the flow.
@@ -8,9 +11,23 @@ lists the flow.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.model.flow_state import FlowRecord
 from twinlog.model.topology import Flow, Topology
+from twinlog.model.way_home import WayHome, way_home
+
+
+def with_way_home(topology: Topology, flow: Flow, anew: frozenset[str] = frozenset()) -> tuple[Topology, WayHome]:
+    """The topology with the flow's way home in place of whatever it lists in that direction, and that way home."""
+    back = way_home(flow, opposite_flow(topology, flow), anew)
+    return replace(topology, flows={**topology.flows, back.name: back}), back
+
+
+def as_it_went(topology: Topology, flow: Flow, record: FlowRecord) -> Topology:
+    """The topology with the flow's way home, if ever anything went home by it."""
+    return with_way_home(topology, flow)[0] if record.came_home and not isinstance(flow, WayHome) else topology
 
 
 def opposite_flow(topology: Topology, flow: Flow) -> Flow | None:
@@ -30,8 +47,12 @@ def comes_back(topology: Topology, flow: Flow) -> Callable[[str], bool]:
     if other is None:
         return lambda _: False
     here, there, takes_back = naming_of(flow), naming_of(other), topics_of(other)
+    anew = flow.anew if isinstance(flow, WayHome) else frozenset()
 
     def answered(topic: str) -> bool:
+        if topic in anew:
+            # What had come from the other side is no longer there: all of it came from here.
+            return False
         twin = here.target_name(topic)
         return takes_back.accepts(twin) and there.target_name(twin) == topic
 

@@ -19,7 +19,9 @@ from twinlog.ledger.translate import Translator
 from twinlog.ledger.two_way import RecordedWay, TwoWayTranslator
 from twinlog.model.lanes import journal_topic
 from twinlog.model.topology import Flow, Topology
-from twinlog.operations.directions import comes_back, other_direction
+from twinlog.model.way_home import WayHome
+from twinlog.operations.directions import as_it_went, comes_back, other_direction
+from twinlog.operations.flow_gate import record_of
 from twinlog.operations.translate import translator, translator_as_it_stands
 
 
@@ -44,13 +46,15 @@ def group_translation(
     topology: Topology, flow: Flow, source: ClusterAccess | None, target: ClusterAccess, ledger: Ledger
 ) -> GroupTranslation:
     """Read now; without the source, topics that are mirrored both ways have no translator."""
+    listed, topology = topology, _as_it_went(topology, flow, target)
     other = other_direction(topology, flow)
     if other is None:
         return GroupTranslation(translator(flow, target, ledger))
     # The way back first: read later, it could have passed over copies that the flow's own translator does not know.
     back = None if source is None else _back(topology, other, source)
     onward = translator(flow, target, ledger)
-    both = None if back is None else TwoWayTranslator(onward, back)
+    ended = has_ended(listed, flow, other, onward)
+    both = None if back is None else TwoWayTranslator(onward, back, back_has_ended=ended)
     return GroupTranslation(onward, both, comes_back(topology, flow))
 
 
@@ -60,13 +64,28 @@ def recorded_group_translation(
     """Read now without asking the source for anything: the way back of names that are mirrored both ways is known by
     its ledger. Not `settled`: what a transaction holds back that is open on the target is not waited for."""
     read = translator if settled else translator_as_it_stands
+    listed, topology = topology, _as_it_went(topology, flow, target)
     other = other_direction(topology, flow)
     if other is None:
         return GroupTranslation(read(flow, target, ledger))
     # The way back first, as above.
     way = RecordedWay(Ledger(topology.ledger_for(other), other.source, other.target))
     onward = read(flow, target, ledger)
-    return GroupTranslation(onward, TwoWayTranslator(onward, way.opposite(onward)), comes_back(topology, flow))
+    ended = has_ended(listed, flow, other, onward)
+    both = TwoWayTranslator(onward, way.opposite(onward), back_has_ended=ended)
+    return GroupTranslation(onward, both, comes_back(topology, flow))
+
+
+def has_ended(listed: Topology, flow: Flow, other: Flow, onward: Translator) -> bool:
+    """Whether the way back is that of a failback, which is over, and no listed flow goes on with its topics."""
+    returns = comes_back(listed, flow)
+    return isinstance(other, WayHome) and not any(returns(pair.source_topic) for pair in onward.pairs)
+
+
+def _as_it_went(topology: Topology, flow: Flow, target: ClusterAccess) -> Topology:
+    """The topology with the flow's way home, if records of the target have gone home by it."""
+    with target.raw() as client:
+        return as_it_went(topology, flow, client.run(record_of(flow, client)))
 
 
 def _back(topology: Topology, other: Flow, source: ClusterAccess) -> Translator:

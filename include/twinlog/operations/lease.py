@@ -65,13 +65,14 @@ def held(
     *,
     lease_s: float = LEASE_S,
     ours: Description | None = None,
+    state: State = State.ACTIVE,
 ) -> Iterator[Held]:
     """Hold the lease for `run` inside the block; `target` and `access` are of the target cluster, and `ours` is how
-    this site describes the flow, which must not differ from what holds there."""
+    this site describes the flow, which must not differ from what holds there. The flow must be in `state`."""
     store = flow_store(flow, target)
     # The try as well as the run: process ids come again, in a container that is started again above all.
     holder = Holder(run, f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}")
-    answer = _take(flow, store, target, holder, lease_s, ours)
+    answer = _take(flow, store, target, holder, lease_s, ours, state)
     if answer.refused is not None:
         yield answer
         return
@@ -91,14 +92,20 @@ def flow_store(flow: Flow, target: RawClient) -> FlowStore:
 
 
 def _take(  # noqa: PLR0917 - who wants the lease of what, each once
-    flow: Flow, store: FlowStore, target: RawClient, holder: Holder, lease_s: float, ours: Description | None
+    flow: Flow,
+    store: FlowStore,
+    target: RawClient,
+    holder: Holder,
+    lease_s: float,
+    ours: Description | None,
+    state: State,
 ) -> Held:
     seen = FlowRecord()
 
     def decide(found: FlowRecord) -> FlowRecord | None:
         nonlocal seen
         seen = found
-        if found.state is not State.ACTIVE:
+        if found.state is not state:
             return None
         leased = found.leased_by(_lease(holder, lease_s), _now_ms())
         if leased is None:

@@ -26,12 +26,12 @@ from twinlog.intake.extensions import naming_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.description import described
 from twinlog.model.findings import Finding
-from twinlog.model.flow_state import Holder
+from twinlog.model.flow_state import Holder, State
 from twinlog.model.plan import Plan
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint import Checkpointing
 from twinlog.operations.copy_settings import copy_settings
-from twinlog.operations.directions import opposite_flow
+from twinlog.operations.directions import as_it_went, opposite_flow
 from twinlog.operations.flow_gate import reason_to_leave, record_of
 from twinlog.operations.heartbeat import beat_of_run
 from twinlog.operations.internal_topics import create_internal_topics
@@ -91,14 +91,16 @@ class Mirror:
         *,
         show: Show | None = None,
         lease_s: float = LEASE_S,
+        state: State = State.ACTIVE,
     ) -> None:
-        """`show` is called every second of copying with how far it has come."""
+        """`show` is called every second of copying with how far it has come; the flow runs only in `state`."""
         self._topology = topology
         self._flow = flow
         self._ends = ends
         self._ledger = ledger
         self._show = show
         self._lease_s = lease_s
+        self._state = state
         self._policy = naming_of(flow)
 
     def run(self, execute: Executor, *, tasks: int, limits: Limits = NO_LIMITS, run: str | None = None) -> MirrorResult:
@@ -134,7 +136,9 @@ class Mirror:
         with self._scene(limits) as scene:
             target = scene.sides.target
             ours = described(self._topology, self._flow)
-            with held(self._flow, self._ends.target, target, run, lease_s=self._lease_s, ours=ours) as lease:
+            with held(
+                self._flow, self._ends.target, target, run, lease_s=self._lease_s, ours=ours, state=self._state
+            ) as lease:
                 if lease.refused is not None:
                     return kind(self._flow.name, run, skipped=lease.refused)
                 try:
@@ -169,12 +173,13 @@ class Mirror:
         if limits.topics is None:
             found = replace(found, partitions=keeper.renew_if_due(found.partitions))
         found = replace(found, partitions=up_to_time(source, found.partitions, limits.until_ms))
-        back = way_back(self._topology, self._flow, self._ends.source, source, found.partitions)
+        went = as_it_went(self._topology, self._flow, lease.record)
+        back = way_back(went, self._flow, self._ends.source, source, found.partitions)
         if back is not None:
             findings = (*found.findings, *back.findings)
             found = replace(found, partitions=back.bounded(found.partitions), findings=findings)
         planned = plan_of_run(self._flow, found.partitions, lanes, tasks, limits)
-        reports = self._execute(execute, planned, self._orders(planned, found, lanes, limits, lease.holder))
+        reports = self._execute(execute, planned, self._orders(planned, found, lease, limits))
         if any(report.outcome is Outcome.FENCED for report in reports) and self._is_held(target, lease.holder):
             reports = held_to_the_end(reports)
         return CopyResult(
@@ -239,7 +244,9 @@ class Mirror:
         prepared = sync.prepare(scene.sides, scene.limits.topics)
         return (*prepared.warnings, *(warning.message for warning in prepared.preflight))
 
-    def _orders(self, planned: Plan, found: Survey, lanes: int, limits: Limits, holder: Holder) -> list[CopyOrder]:
+    def _orders(self, planned: Plan, found: Survey, lease: Held, limits: Limits) -> list[CopyOrder]:
+        # A target that has led has records of its own in the twins.
+        alone = self._flow.naming == "prefixed" or opposite_flow(self._topology, self._flow) is None
         total = sum(max(task.bytes, 1) for task in planned.tasks)
         shares = {task.lanes[0]: max(task.bytes, 1) / total for task in planned.tasks}
         reading, writing = self._ends.reading.settings, self._ends.writing.settings
@@ -247,14 +254,14 @@ class Mirror:
             CopyOrder(
                 copy_settings(
                     self._flow,
-                    holder,
-                    lanes=lanes,
+                    lease.holder,
+                    lanes=lease.record.lanes,
                     reading=reading,
                     writing=writing,
                     budget_s=seconds_of_run(self._flow, limits),
                     task=task.lanes[0],
                     throttle_shares=shares,
-                    sole_writer=self._flow.naming == "prefixed" or opposite_flow(self._topology, self._flow) is None,
+                    sole_writer=alone and not lease.record.came_home and self._state is State.ACTIVE,
                 ),
                 task.ranges,
                 found.max_batch_bytes,

@@ -66,7 +66,10 @@ class Reconciling:
         state = self._store.load()
         empty = Reconciliation(self._flow.name, new_run_id(), now_ms, scope.words)
         with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
-            leads = target.run(record_of(self._flow, target)).state in SOURCE_LEADS
+            record = target.run(record_of(self._flow, target))
+            leads = record.state in SOURCE_LEADS
+            # A target that has ever led has records of its own in the twins.
+            alone = leads and self._sole_writer and not record.came_home
             due = scope.full or scope.deep or state.journal_compared_ms < now_ms - self._within_ms
             seen = look(self._flow, self._ends, self._ledger, source, target, scope, state, compare_journal=due)
         if seen is None:
@@ -78,7 +81,7 @@ class Reconciling:
             seen.target,
             state.stretches,
             self._choice(scope, state, now_ms),
-            sole_writer=leads and self._sole_writer,
+            sole_writer=alone,
         )
         evidence = self._prove(plan, scope, now_ms, execute, tasks, beside_source)
         self._justify(evidence, scope, now_ms, execute, tasks)

@@ -24,7 +24,9 @@ from twinlog.model.lanes import position_group
 from twinlog.model.offsets import PartitionPair, TopicPartition
 from twinlog.model.positions import Position
 from twinlog.model.topology import Flow, Topology
-from twinlog.operations.directions import comes_back, other_direction
+from twinlog.model.way_home import WayHome
+from twinlog.operations.directions import as_it_went, comes_back, other_direction
+from twinlog.operations.flow_gate import record_of
 from twinlog.operations.recording import bring_up_to_date
 
 
@@ -47,7 +49,11 @@ def translator_as_it_stands(flow: Flow, access: ClusterAccess, ledger: Ledger) -
 def translator_of(
     topology: Topology, flow: Flow, access: ClusterAccess, ledger: Ledger, topic: str, *, reverse: bool = False
 ) -> Translator | TwoWayTranslator:
-    """The translator for one topic of the source: where its name is mirrored both ways, one that knows both ways."""
+    """The translator for one topic of the source: where its name is mirrored both ways, or records of the target have
+    gone home to it, one that knows both ways."""
+    listed = comes_back(topology, flow)(topic)
+    with access.raw() as target:
+        topology = as_it_went(topology, flow, target.run(record_of(flow, target)))
     other = other_direction(topology, flow)
     if other is None or not comes_back(topology, flow)(topic):
         return translator(flow, access, ledger)
@@ -58,7 +64,7 @@ def translator_of(
         return TwoWayTranslator(onward, RecordedWay(home).opposite(onward))
     way = RecordedWay(home)
     onward = translator(flow, access, ledger)
-    return TwoWayTranslator(onward, way.opposite(onward))
+    return TwoWayTranslator(onward, way.opposite(onward), back_has_ended=isinstance(other, WayHome) and not listed)
 
 
 def _read(flow: Flow, access: ClusterAccess, target: RawClient, ledger: Ledger) -> tuple[object, list[Twin]]:

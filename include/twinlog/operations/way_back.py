@@ -24,6 +24,7 @@ from twinlog.model.lanes import journal_topic
 from twinlog.model.offsets import PartitionPair, Span, TopicPartition
 from twinlog.model.plan import Partitions
 from twinlog.model.topology import Flow, Topology
+from twinlog.model.way_home import WayHome
 from twinlog.operations.directions import brought_by, comes_back, opposite_flow
 from twinlog.operations.recording import bring_up_to_date
 from twinlog.operations.twin_planning import Sides
@@ -72,7 +73,8 @@ def way_back(
     if other is None:
         return None
     brought = brought_by(other)
-    shared = found.where(lambda pair: brought(pair.source_topic))
+    anew = flow.anew if isinstance(flow, WayHome) else frozenset()
+    shared = found.where(lambda pair: brought(pair.source_topic) and pair.source_topic not in anew)
     if not shared.pairs:
         return None
     try:
@@ -120,7 +122,12 @@ def _place(pair: PartitionPair) -> TargetPartition:
 
 
 def compacted_both_ways(topology: Topology, flow: Flow, sides: Sides, topics: Sequence[Topic]) -> list[Finding]:
-    """Topics that are mirrored both ways under one name, and are compacted, or may be, on either side."""
+    """Topics that are mirrored both ways under one name, and are compacted, or may be, on either side.
+
+    A way home is not concerned: the two directions take turns, and each begins where the other has ended.
+    """
+    if isinstance(flow, WayHome) or isinstance(opposite_flow(topology, flow), WayHome):
+        return []
     returns = comes_back(topology, flow)
     shared = [topic.name for topic in topics if returns(topic.name)]
     there = [name for name in shared if name in sides.target_view.topics]

@@ -41,6 +41,7 @@ _KINDS = (
     GapKind.EXPIRED,
     GapKind.FILTERED,
     GapKind.RECREATED,
+    GapKind.STRANDED,
 )
 _KIND_CODES = {kind: code for code, kind in enumerate(_KINDS)}
 
