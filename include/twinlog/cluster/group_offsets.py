@@ -42,11 +42,12 @@ _DENIED = Refusal("GroupAuthorizationFailed", "not allowed to describe the group
 
 GroupCommits = Mapping[TopicPartition, Commit]
 
-_WAIT = (
+NOT_YET = (
     kafka_errors.CoordinatorLoadInProgressError,
     kafka_errors.CoordinatorNotAvailableError,
     kafka_errors.NotCoordinatorError,
 )
+"""What a coordinator answers that is no longer, or not yet, the group's."""
 _HAS_MEMBERS = frozenset(
     error.errno
     for error in (
@@ -85,12 +86,12 @@ async def fetch_offsets(client: RawClient, groups: Sequence[str], version: int |
     while missing:
         by_node = await _by_coordinator(client, missing, refused)
         missing = []
-        for answers in await client.gather(_fetch(client, node, names, version) for node, names in by_node.items()):
+        for answers in await client.gather(fetch_from(client, node, names, version) for node, names in by_node.items()):
             for name, code, commits in answers:
                 why = refusal(code, None)
                 if why is None:
                     found[name] = commits
-                elif issubclass(kafka_errors.for_code(code), _WAIT):
+                elif issubclass(kafka_errors.for_code(code), NOT_YET):
                     missing.append(name)
                 else:
                     refused[name] = why
@@ -149,7 +150,7 @@ async def _commit_portion(
                 for topic in answer.topics
                 for each in topic.partitions
             }
-            passing = any(issubclass(kafka_errors.for_code(code), _WAIT) for code in results.values())
+            passing = any(issubclass(kafka_errors.for_code(code), NOT_YET) for code in results.values())
             if not passing or time.monotonic() > deadline:
                 return results
         await client.pause(PAUSE_S)
@@ -166,7 +167,7 @@ async def _by_coordinator(client: RawClient, groups: list[str], refused: dict[st
     return by_node
 
 
-async def _fetch(
+async def fetch_from(
     client: RawClient, node_id: int, groups: Sequence[str], version: int
 ) -> list[tuple[str, int, GroupCommits]]:
     """Each group with its error code and its offsets; one request at a time, as the broker works on them."""

@@ -24,7 +24,7 @@ from twinlog.cluster.connections import Connections, event_loop
 from twinlog.cluster.coordinators import find_coordinators
 from twinlog.cluster.failures import Failures, words
 from twinlog.cluster.metadata import Broker, ClusterMetadata, read_metadata
-from twinlog.errors import AuthenticationError, ClusterError, ConfigurationError
+from twinlog.errors import AuthenticationError, ConfigurationError
 
 T = TypeVar("T")
 
@@ -198,7 +198,8 @@ class RawClient:
     def _apply(self, response: Any) -> ClusterMetadata:
         metadata = read_metadata(response)
         if not metadata.brokers:
-            raise ClusterError(f"cluster {self.alias} named no brokers of its own")
+            # As a broker does that the controller has given up for a moment, and that has no others beside it.
+            raise self.failures.unreachable("it names no broker that is alive")
         response.topics = []  # the manager needs addresses only; leaders are ours to keep
         self._connections.cluster.update_metadata(response)
         return metadata

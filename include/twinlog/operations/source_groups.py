@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from twinlog.cluster.checkpoint_store import GroupPartition
-from twinlog.cluster.group_offsets import GroupCommits, fetch_offsets
-from twinlog.cluster.groups import OFFSETS_TOPIC, GroupKind, leaderless_offsets, list_groups, sees_all_groups
+from twinlog.cluster.group_coordinators import OFFSETS_TOPIC, PROBE
+from twinlog.cluster.group_offsets import GroupCommits
+from twinlog.cluster.group_reading import read_groups
+from twinlog.cluster.groups import Group, GroupKind, GroupList, sees_all_groups
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import DENIED, sentences
 from twinlog.intake.extensions import groups_of
 from twinlog.model.checkpoints import Commit, Reason, Written, is_position_group
 from twinlog.model.naming import NamingPolicy
@@ -47,12 +50,17 @@ async def read_source_groups(
     `known` are those that have checkpoints already: `refresh.groups.enabled: false` keeps to them.
     """
     accepts = groups_of(flow).accepts if only is None else only.__eq__
-    found = await list_groups(source)
-    taken = {name: group for name, group in found.items() if not is_position_group(name) and accepts(name)}
-    if not flow.refresh_groups_enabled and known:
-        taken = {name: group for name, group in taken.items() if name in known}
+    keeps_to = known if not flow.refresh_groups_enabled and known else None
+
+    def takes(group: Group) -> bool:
+        if is_position_group(group.name) or not accepts(group.name):
+            return False
+        return keeps_to is None or group.name in keeps_to
+
+    listing, offsets = await read_groups(source, lambda group: takes(group) and group.kind != GroupKind.SHARE)
+    found = listing.groups
+    taken = {name: group for name, group in found.items() if takes(group)}
     shared = {name for name, group in taken.items() if group.kind == GroupKind.SHARE}
-    offsets = await fetch_offsets(source, sorted(taken.keys() - shared))
     commits = {name: positions for name, positions in offsets.groups.items() if positions}
     without = dict.fromkeys(shared, Reason.SHARE_GROUP)
     without |= {name: Reason.NO_COMMIT for name, positions in offsets.groups.items() if not positions}
@@ -60,7 +68,7 @@ async def read_source_groups(
         name: Reason.NOT_AUTHORIZED if why.not_allowed else Reason.UNREADABLE for name, why in offsets.refused.items()
     }
     gone = sorted(name for name in set(known) - found.keys() if accepts(name))
-    notes = (*await _unseen(source), *no_longer_there(source.alias, gone))
+    notes = (*await _unseen(source, listing), *no_longer_there(source.alias, gone))
     ids = await _topic_ids(source, {partition.topic for group in commits.values() for partition in group})
     return SourceGroups(commits, without, len(found) - len(taken), notes, ids)
 
@@ -89,7 +97,7 @@ async def _topic_ids(source: RawClient, topics: Collection[str]) -> dict[str, UU
     return {topic.name: topic.topic_id for topic in found if topic.error is None and topic.topic_id is not None}
 
 
-async def _unseen(source: RawClient) -> tuple[str, ...]:
+async def _unseen(source: RawClient, listing: GroupList) -> tuple[str, ...]:
     """Why there may be groups that the source does not list."""
     notes = []
     if not await sees_all_groups(source):
@@ -97,7 +105,18 @@ async def _unseen(source: RawClient) -> tuple[str, ...]:
             f"cluster {source.alias}: we may not describe the cluster, so only the groups that we may describe are "
             "looked at, and there may be others; grant Describe on the cluster to see all"
         )
-    return (*notes, *without_leader(source.alias, await leaderless_offsets(source)))
+    return (*notes, *may_be_loading(source, listing), *without_leader(source.alias, listing.leaderless))
+
+
+def may_be_loading(source: RawClient, listing: GroupList) -> Iterator[str]:
+    """That a broker which has just come back may have left out groups, where we may not make sure of it."""
+    consequence = "groups of a broker that has just come back may be missing from this pass"
+    refused = {}
+    if listing.hidden is not None:
+        refused[f"topic {OFFSETS_TOPIC}"] = listing.hidden
+    if listing.denied:
+        refused[f"groups {PROBE}*"] = DENIED
+    return sentences(source.alias, source.principal, "DESCRIBE", refused, consequence)
 
 
 def without_leader(alias: str, partitions: Sequence[int]) -> Iterator[str]:

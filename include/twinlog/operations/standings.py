@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
 
 from twinlog.cluster.checkpoint_store import GroupPartition
-from twinlog.cluster.group_offsets import Offsets, fetch_offsets
-from twinlog.cluster.groups import list_groups
+from twinlog.cluster.group_offsets import Offsets
+from twinlog.cluster.group_reading import read_groups
 from twinlog.cluster.raw import RawClient
 from twinlog.ledger.answers import NoAnswer
 from twinlog.model.checkpoints import IN_USE, Checkpoint, Commit, Decision, Reason, Written, decide
@@ -132,10 +132,9 @@ async def read_target_groups(
     target: RawClient, groups: SourceGroups, written: Mapping[GroupPartition, Written]
 ) -> TargetGroups:
     """Ask the target for the groups that have something to translate."""
-    known = await list_groups(target)
-    wanted = sorted(known.keys() & groups.commits.keys())
-    active = frozenset(name for name in wanted if known[name].active)
-    return TargetGroups(written, active, await fetch_offsets(target, wanted))
+    listing, offsets = await read_groups(target, lambda group: group.name in groups.commits)
+    active = frozenset(name for name in groups.commits if name in listing.groups and listing.groups[name].active)
+    return TargetGroups(written, active, offsets)
 
 
 def standings(

@@ -79,6 +79,7 @@ def test_the_verbs_say_where_groups_go_on(
     alone = said(capsys, file, "status", "--groups")["flows"][0]
     plan_alone = said(capsys, file, "translate", name, "--group", group)
 
+    assert (written["skipped"], written["notes"]) == (None, [])
     assert (written["groups_ready"], written["groups_not_ready"], written["commits"]) == (1, 1, 1)
     assert [(row["group"], row["reason"], row["behind"]) for row in written["left_out"]] == [(ahead, Reason.AHEAD, 10)]
     for row in (status, counted, alone):
