@@ -72,10 +72,8 @@ def way_back(
     other = opposite_flow(topology, flow)
     if other is None:
         return None
-    brought = brought_by(other)
-    anew = flow.anew if isinstance(flow, WayHome) else frozenset()
-    shared = found.where(lambda pair: brought(pair.source_topic) and pair.source_topic not in anew)
-    if not shared.pairs:
+    shared = shared_with(flow, other, found)
+    if shared is None:
         return None
     try:
         return _read(topology, flow, other, access, source, shared)
@@ -98,9 +96,22 @@ def _read(  # noqa: PLR0917 - the two flows, and how the cluster between them is
         demand(flow.source, principal_of(access.settings), "DESCRIBE", refused, consequence)
     ledger = Ledger(topology.ledger_for(other), other.source, other.target)
     proven = bring_up_to_date(ledger, other, access, source, {pair.source for pair in shared.pairs})
+    return WayBack(spans_to_pass(ledger, shared), dict(proven.data_ends))
+
+
+def shared_with(flow: Flow, other: Flow, found: Partitions) -> Partitions | None:
+    """The partitions that the other direction may have written to; None where there are none."""
+    brought = brought_by(other)
+    anew = flow.anew if isinstance(flow, WayHome) else frozenset()
+    shared = found.where(lambda pair: brought(pair.source_topic) and pair.source_topic not in anew)
+    return shared if shared.pairs else None
+
+
+def spans_to_pass(ledger: Ledger, shared: Partitions) -> dict[TopicPartition, list[Span]]:
+    """What the other direction, whose ledger this is, has written to partitions that have something to copy."""
     spans = mirrored_in(ledger, to_be_passed(shared))
     by_place = {_place(pair): pair.source for pair in shared.pairs}
-    return WayBack({by_place[place]: members for place, members in spans.items()}, dict(proven.data_ends))
+    return {by_place[place]: members for place, members in spans.items()}
 
 
 def to_be_passed(found: Partitions) -> dict[TargetPartition, int]:
