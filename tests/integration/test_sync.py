@@ -14,6 +14,7 @@ import yaml
 
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, producer, twins
+from support.source_logs import fill
 from support.syncing import Hand, both_ways, opposite, rows, sync
 from support.waiting import await_condition
 from twinlog.cluster.access import flow_access
@@ -234,6 +235,26 @@ def test_a_run_creates_and_grows_twins_with_their_settings_before_it_copies(
     assert [result.recorded.records for result in (first, second)] == [1, 1]
     assert lon.overrides(flow.twin(topic)) == {**OWN, "retention.ms": "-1"}
     assert rows(sync(flow)) == []
+
+
+def test_a_flow_that_looks_for_nothing_new_keeps_to_its_twins_until_a_sync_makes_others(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    later = f"{topic}-later"
+    still = flow.with_settings(refresh_topics_enabled=False)
+    nyc.create(topic)
+    first = still.mirror()
+    nyc.create(later)
+    for name in (topic, later):
+        fill(flow.source_servers, name, ["value"])
+
+    second, looked = still.mirror(), still.look()
+    made = sync(still)
+    third = still.mirror()
+
+    assert [one.recorded.records for one in (first, second, third)] == [0, 1, 1]
+    assert (second.failures, looked.new_topics, looked.records) == ([], (), 0)
+    assert rows(made)[0] == ("create topic", flow.twin(later), "partitions", None, "1")
 
 
 def test_a_flow_that_has_failed_over_is_left_alone(flow: Twins, topic: str, nyc: Hand, lon: Hand) -> None:

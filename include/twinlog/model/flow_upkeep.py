@@ -20,19 +20,20 @@ class SyncSettings:
         "refresh.topics.enabled",
         True,
         Boolean(),
-        "Whether new topics and partitions are looked for.",
+        "Whether a run makes twins of new topics, and adds new partitions. Without, it keeps to the twins that there "
+        "are once it has run, and `twinlog sync` makes the others. The flow's own heartbeats and canaries are always "
+        "followed.",
         section=_SYNC,
         mm2=True,
-        planned=True,
     )
     refresh_topics_interval_seconds: int = setting(
         "refresh.topics.interval.seconds",
         600,
         Integer(1),
-        "How often they are looked for.",
+        "How often they are looked for, at the latest. Every run looks, since that costs a request: the flow's "
+        "`schedule` says how often.",
         section=_SYNC,
         mm2=True,
-        planned=True,
     )
     replication_factor: int | str = setting(
         "replication.factor",
@@ -131,10 +132,9 @@ class GroupSettings:
         "refresh.groups.interval.seconds",
         600,
         Integer(1),
-        "How often they are looked for. Twinlog looks in every pass, since listing groups costs a request a broker.",
+        "How often they are looked for, at the latest. Every pass looks, since that costs a few requests a broker.",
         section=_GROUPS,
         mm2=True,
-        planned=True,
     )
     sync_group_offsets_enabled: bool = setting(
         "sync.group.offsets.enabled",

@@ -57,16 +57,22 @@ class TopicSelection:
 
     def left_out(self, topic: str) -> LeftOut | None:
         """Why a topic of the source is not mirrored, or None where it is."""
-        separator = self._flow.replication_policy_separator
-        if is_internal(topic, separator):
+        if is_internal(topic, self._flow.replication_policy_separator):
             return LeftOut.INTERNAL
         if isinstance(self._flow, WayHome):
             return None if self._filter.accepts(topic) else LeftOut.FILTERED
         if self._flow.target in self.clusters_behind(self._flow.source, topic):
             return LeftOut.CAME_FROM_TARGET
-        heartbeats = self._flow.heartbeats_replication_enabled and is_heartbeats(topic, self._aliases, separator)
-        canary = self._flow.canary_enabled and topic == canary_topic(self._flow.source)
-        return None if heartbeats or canary or self._filter.accepts(topic) else LeftOut.FILTERED
+        return None if self.is_sign(topic) or self._filter.accepts(topic) else LeftOut.FILTERED
+
+    def is_sign(self, topic: str) -> bool:
+        """Whether a topic shows that flows live, and is mirrored whatever the filter says."""
+        flow = self._flow
+        if flow.canary_enabled and topic == canary_topic(flow.source):
+            return True
+        return flow.heartbeats_replication_enabled and is_heartbeats(
+            topic, self._aliases, flow.replication_policy_separator
+        )
 
     def clusters_behind(self, cluster: str, topic: str) -> frozenset[str]:
         """Every cluster that a topic of this name may have come through on its way to a cluster."""

@@ -152,7 +152,7 @@ class Mirror:
     def _scene(self, limits: Limits) -> Iterator[_Scene]:
         with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
             sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
-            topics = topics_of_run(self._topology, self._flow, sides.source_view, limits)
+            topics = topics_of_run(self._topology, self._flow, sides, limits)
             refused = compacted_both_ways(self._topology, self._flow, sides, topics)
             left_out = {finding.partition.topic for finding in refused}
             self._create_internal_topics(sides)

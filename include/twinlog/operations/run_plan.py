@@ -138,7 +138,7 @@ class Looking:
 
     def _survey(self, source: RawClient, target: RawClient, limits: Limits) -> tuple[Partitions, tuple[Finding, ...]]:
         sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
-        topics = topics_of_run(self.topology, self.flow, sides.source_view, limits)
+        topics = topics_of_run(self.topology, self.flow, sides, limits)
         refused = compacted_both_ways(self.topology, self.flow, sides, topics)
         left_out = {finding.partition.topic for finding in refused}
         names = [topic.name for topic in topics if topic.name not in left_out]

@@ -18,6 +18,8 @@ from twinlog.model.offsets import TopicPartition
 from twinlog.model.plan import Decision, Partitions, Plan, Rules, StartAt, plan
 from twinlog.model.selection import LeftOut, TopicSelection
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.sync_scope import keeps_to_twins
+from twinlog.operations.twin_planning import Sides
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,16 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-def topics_of_run(topology: Topology, flow: Flow, source: ClusterMetadata, limits: Limits) -> list[Topic]:
+def topics_of_run(topology: Topology, flow: Flow, sides: Sides, limits: Limits) -> list[Topic]:
     """The source's topics that the flow takes, of those that this run is limited to; one that was named and can't be
     taken is an error, since whoever named it waits for its records."""
+    source = sides.source_view
     named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
     selection = TopicSelection(topology, flow, named, topics_of(flow))
     taken = [topic for topic in source.topics.values() if selection.left_out(topic.name) is None]
+    if limits.topics is None and keeps_to_twins(flow, sides.target_view):
+        twins, policy = sides.target_view.topics, naming_of(flow)
+        return [topic for topic in taken if policy.target_name(topic.name) in twins or selection.is_sign(topic.name)]
     if limits.topics is None:
         return taken
     chosen = [topic for topic in taken if topic.name in limits.topics]

@@ -23,7 +23,7 @@ from twinlog.operations.preflight import PreflightSide, planned_topics, prefligh
 from twinlog.operations.sync_applying import Applying
 from twinlog.operations.sync_memory import not_in_step, read_memory
 from twinlog.operations.sync_result import SyncResult
-from twinlog.operations.sync_scope import Memory, Scope, SyncRules, scope_of_a_run, sync_rules
+from twinlog.operations.sync_scope import Memory, Scope, SyncRules, keeps_to_twins, scope_of_a_run, sync_rules
 from twinlog.operations.twin_planning import Sides, TwinPlan, plan_twins, planned_twin
 
 
@@ -50,8 +50,13 @@ class Sync:
 
         `topics` limits it to some of the source's.
         """
+        new = topics is not None or not keeps_to_twins(self._flow, sides.target_view)
         return sides.target.run(
-            _sync(sides, self._rules, lambda made, now_ms: scope_of_a_run(self._flow, made, now_ms, topics))
+            _sync(
+                sides,
+                self._rules,
+                lambda made, now_ms: replace(scope_of_a_run(self._flow, made, now_ms, topics), new=new),
+            )
         )
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.refusals import principal_of
 from twinlog.intake.extensions import configs_of, groups_of, naming_of, topics_of
 from twinlog.model.acls import AclMode
 from twinlog.model.description import Description, described
 from twinlog.model.filters import NameFilter
+from twinlog.model.lanes import journal_topic
 from twinlog.model.made import Made
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.selection import TopicSelection
@@ -31,6 +33,8 @@ class Scope:
     """Quotas and SCRAM users."""
     topics: frozenset[str] | None = None
     """Only these topics of the source; None for all that the flow takes."""
+    new: bool = True
+    """Twins that are missing too, and partitions; otherwise only those that show that flows live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,11 @@ def sync_rules(topology: Topology, flow: Flow, source: ClusterAccess, target: Cl
         opposite is not None,
         comes_back(topology, flow) if opposite is not None and opposite.sync_topic_configs_enabled else lambda _: False,
     )
+
+
+def keeps_to_twins(flow: Flow, target: ClusterMetadata) -> bool:
+    """Whether a run takes only what has a twin: the flow looks for nothing new, and has run before."""
+    return not flow.refresh_topics_enabled and journal_topic(flow.source, flow.target) in target.topics
 
 
 def scope_of_a_run(flow: Flow, made: Made, now_ms: int, topics: frozenset[str] | None) -> Scope:

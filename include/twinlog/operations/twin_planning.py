@@ -65,6 +65,12 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         for topic in sides.source_view.topics.values()
         if topic.error is None and rules.takes(topic.name) and (scope.topics is None or topic.name in scope.topics)
     }
+    if not scope.new:
+        sources = {
+            name: topic
+            for name, topic in sources.items()
+            if name in sides.target_view.topics or rules.selection.is_sign(topic.name)
+        }
     targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
     came_back = {name for name, topic in sources.items() if memory.came_back(topic.name, topic.topic_id)}
     topics = plan_topics(sources, targets, memory.here.topics, came_back)
@@ -107,7 +113,7 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
     return TwinPlan(
         sources,
         create,
-        topics.grow,
+        tuple(each for each in topics.grow if scope.new or rules.selection.is_sign(sources[each.name].name)),
         tuple(change for change in changes if change not in disputed),
         await _deletions(sides, rules, scope, memory.here, now_ms),
         (*topics.reports, *_two_leaders(rules, disputed)),

@@ -24,8 +24,8 @@ def test_a_plain_flow_has_no_findings() -> None:
 
 
 def test_settings_that_nothing_acts_on_yet_are_named_with_their_flows() -> None:
-    topology = estate(Flow("nyc", "lon", refresh_topics_enabled=False), Flow("lon", "nyc"))
-    assert planned_settings(topology) == {"refresh.topics.enabled": ["nyc->lon"]}
+    topology = estate(Flow("nyc", "lon", select="*"), Flow("lon", "nyc"))
+    assert planned_settings(topology) == {"select": ["nyc->lon"]}
 
 
 class TestRecoveryPoint:
