@@ -9,13 +9,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinlog.cluster.access import ClusterAccess
-from twinlog.cluster.refusals import principal_of, refusal_named, sentences
+from twinlog.cluster.committed import fetch_positions
+from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import DENIED, Refusal, principal_of, refusal_named, sentences
 from twinlog.cluster.secrets import mask
-from twinlog.errors import TwinlogError
+from twinlog.errors import NotAuthorizedError, TwinlogError
 from twinlog.intake.extensions import naming_of
-from twinlog.model.naming import HEARTBEATS
+from twinlog.model.lanes import position_group
+from twinlog.model.naming import HEARTBEATS, NamingPolicy
 from twinlog.model.topology import Flow, Topology
-from twinlog.model.upstream import Upstream, remote_topics, upstream_clusters
+from twinlog.model.upstream import Names, Upstream, remote_topics, upstream_clusters
 from twinlog.operations.asking import ask_all
 
 AccessFor = Callable[[Flow, str], ClusterAccess]
@@ -28,8 +31,9 @@ class ClusterView:
     cluster: str
     upstream: tuple[Upstream, ...] = ()
     remote_topics: tuple[str, ...] = ()
+    """Those that records were mirrored into, by their names or by a flow's positions on them."""
     hidden: str | None = None
-    """Which heartbeats we may not see, in a sentence: their clusters may be missing from `upstream`."""
+    """What we may not see of it, in a sentence: something may be missing above."""
     error: str | None = None
     """Why the cluster told nothing, in a sentence."""
     exit_code: int = 0
@@ -57,6 +61,8 @@ class _Told:
     """What a cluster answered."""
 
     topics: tuple[str, ...]
+    mirrored: frozenset[str]
+    """Topics that flows have positions on which keep names."""
     hidden: str | None
 
 
@@ -67,12 +73,27 @@ def view(topology: Topology, accesses: AccessFor, timeout_s: float) -> View:
         used.setdefault(flow.source, (flow, "source"))
         used.setdefault(flow.target, (flow, "target"))
     questions = {
-        alias: functools.partial(_ask, functools.partial(accesses, flow, side), _heartbeats(topology, alias), timeout_s)
+        alias: functools.partial(
+            _ask,
+            functools.partial(accesses, flow, side),
+            _heartbeats(topology, alias),
+            _telling_nothing(topology, alias),
+            timeout_s,
+        )
         for alias, (flow, side) in used.items()
     }
     answers = ask_all(questions, timeout_s, lambda alias: f"cluster {alias}")
-    aliases = frozenset(topology.clusters)
-    return View(tuple(_described(alias, answers[alias], aliases, separators(topology, alias)) for alias in used))
+    names = names_of(topology)
+    return View(tuple(_described(alias, answers[alias], names) for alias in used))
+
+
+def names_of(topology: Topology) -> Names:
+    """How the topology's flows name topics."""
+    flows_into: dict[str, list[tuple[str, NamingPolicy]]] = {}
+    for flow in topology.flows.values():
+        flows_into.setdefault(flow.target, []).append((flow.source, naming_of(flow)))
+    marks = {alias: separators(topology, alias) for alias in topology.clusters}
+    return Names(frozenset(topology.clusters), {alias: said for alias, said in marks.items() if said}, flows_into)
 
 
 def separators(topology: Topology, cluster: str) -> list[str]:
@@ -87,37 +108,55 @@ def _heartbeats(topology: Topology, cluster: str) -> list[str]:
     return [naming_of(flow).target_name(HEARTBEATS) for flow in topology.flows.values() if flow.target == cluster]
 
 
-def _ask(access: Callable[[], ClusterAccess], heartbeats: list[str], timeout_s: float) -> _Told:
+def _telling_nothing(topology: Topology, cluster: str) -> list[str]:
+    """The flows into a cluster that keep names, or may: what they mirror is told by their positions alone."""
+    into = [flow for flow in topology.flows.values() if flow.target == cluster]
+    return [flow.name for flow in into if flow.naming == "identity" or flow.naming_policy is not None]
+
+
+def _ask(access: Callable[[], ClusterAccess], heartbeats: list[str], flows: list[str], timeout_s: float) -> _Told:
     deadline = time.monotonic() + timeout_s
     reached = access()
     with reached.raw(timeout_s) as client:
         topics = tuple(client.run(client.metadata(timeout_s=_left_s(deadline))).topics)
-        unlisted = sorted(set(heartbeats) - set(topics))
-        if not unlisted:
-            return _Told(topics, None)
-        # A topic that we may not see is missing from the list of all; asked by name it is told apart.
-        named = client.run(client.metadata(unlisted, timeout_s=_left_s(deadline))).topics
-    refused = {
+        refused = _unseen(client, sorted(set(heartbeats) - set(topics)), deadline)
+        mirrored: set[str] = set()
+        for flow in flows:
+            try:
+                positions = client.run(fetch_positions(client, position_group(flow), stable=False))
+            except NotAuthorizedError:
+                refused[f"group {position_group(flow)}"] = DENIED
+            else:
+                mirrored |= {partition.topic for partition in positions}
+    consequence = "clusters that reach it may be missing here, or topics that came from there"
+    said = sentences(reached.alias, principal_of(reached.settings), "DESCRIBE", refused, consequence)
+    return _Told(topics, frozenset(mirrored), next(said, None))
+
+
+def _unseen(client: RawClient, topics: list[str], deadline: float) -> dict[str, Refusal]:
+    """Those of the topics that we may not see: they are missing from the list of all, and asked by name told apart."""
+    if not topics:
+        return {}
+    named = client.run(client.metadata(topics, timeout_s=_left_s(deadline))).topics
+    return {
         f"topic {topic.name}": refusal_named(topic.error)
         for topic in named.values()
         if topic.error is not None and not topic.is_missing
     }
-    consequence = "clusters that reach it may be missing here"
-    said = sentences(reached.alias, principal_of(reached.settings), "DESCRIBE", refused, consequence)
-    return _Told(topics, next(said, None))
 
 
 def _left_s(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 
-def _described(alias: str, found: _Told | TwinlogError, aliases: frozenset[str], marks: list[str]) -> ClusterView:
+def _described(alias: str, found: _Told | TwinlogError, names: Names) -> ClusterView:
     if isinstance(found, TwinlogError):
         return ClusterView(alias, error=mask(str(found)), exit_code=found.exit_code)
+    origin = functools.partial(names.origin, alias)
     return ClusterView(
         alias,
-        tuple(upstream_clusters(found.topics, aliases, marks)),
-        tuple(sorted(remote_topics(found.topics, aliases, marks))),
+        tuple(upstream_clusters(found.topics, origin)),
+        tuple(sorted({*remote_topics(found.topics, origin), *found.mirrored})),
         found.hidden,
         exit_code=0 if found.hidden is None else 1,
     )
