@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -23,10 +23,10 @@ from support.groups import checkpoint, commit, commits
 from support.ledger_check import await_settled, check_twins, flow_positions
 from support.mirroring import Twins, twins
 from support.waiting import await_condition
+from twinlog.cluster.group_offsets import fetch_offsets
 from twinlog.cluster.raw import RawClient
 from twinlog.model.lanes import position_group
 from twinlog.model.offsets import TopicPartition
-from twinlog.model.positions import Position
 
 PARTITIONS = 3
 RETENTION_S = 60.0
@@ -68,6 +68,30 @@ def test_positions_that_are_renewed_stay_and_those_that_are_gone_are_recovered(
     assert idle.flow.mirror().recorded.records == 0
     assert flow_positions(idle.flow) == before
     _go_on(idle)
+
+
+def test_groups_positions_that_a_pass_renews_stay_and_others_are_forgotten(
+    kafka_pair: KafkaClusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = _copied(kafka_pair, kafka_pair["lon"], tmp_path / "groups")
+    flow, topic = copied.flow, copied.topic
+    kept, idle = f"kept-{topic}", f"idle-{topic}"
+    for group in (kept, idle):
+        commit(flow.source_servers, group, topic, {0: 3})
+    assert checkpoint(flow, groups=(kept, idle)).commits == 2
+    with flow.ends().target.raw() as target:
+        for group, seconds in ((kept, SOON_S), (idle, SOON_S + 1)):
+            offsets = target.run(fetch_offsets(target, [group])).groups[group]
+            target.run(_commit_offsets(target, group, {at: (one.offset, "") for at, one in offsets.items()}, seconds))
+    # As when the last renewal was long ago.
+    monkeypatch.setattr("twinlog.operations.checkpoint.MOST_AGE_S", 0.0)
+    assert checkpoint(flow, groups=(kept,)).commits == 1
+
+    await_condition(lambda: not commits(flow.target_servers, idle), "the other group to be forgotten")
+
+    assert len(commits(flow.target_servers, kept)) == 1
+    assert checkpoint(flow, groups=(idle,)).commits == 1
+    assert len(commits(flow.target_servers, idle)) == 1
 
 
 @pytest.mark.long
@@ -132,35 +156,36 @@ def _go_on(idle: _Copied) -> None:
 
 def _forget_in(flow: Twins, seconds: float) -> None:
     """Commit the flow's positions again as they are, to be forgotten after so long."""
-    positions = flow_positions(flow)
+    positions = {at: (one.offset, one.metadata()) for at, one in flow_positions(flow).items()}
     with flow.ends().target.raw() as target:
-        target.run(_commit(target, position_group(flow.flow.name), positions, int(seconds * 1000)))
+        target.run(_commit_offsets(target, position_group(flow.flow.name), positions, seconds))
 
 
-async def _commit(
-    target: RawClient, group: str, positions: dict[TopicPartition, Position], retention_time_ms: int
+async def _commit_offsets(
+    target: RawClient, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], seconds: float
 ) -> None:
+    """Offsets with their metadata, to be forgotten after so long."""
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
     request = OffsetCommitRequest(
         group_id=group,
         generation_id_or_member_epoch=-1,
         member_id="",
-        retention_time_ms=retention_time_ms,
+        retention_time_ms=int(seconds * 1000),
         topics=[
             topic(
                 name=name,
                 partitions=[
                     topic.OffsetCommitRequestPartition(
                         partition_index=partition.partition,
-                        committed_offset=positions[partition].offset,
-                        committed_metadata=positions[partition].metadata(),
+                        committed_offset=offsets[partition][0],
+                        committed_metadata=offsets[partition][1],
                     )
                     for partition in members
                 ],
             )
-            for name, members in groupby(sorted(positions), key=lambda each: each.topic)
+            for name, members in groupby(sorted(offsets), key=lambda each: each.topic)
         ],
         version=WITH_A_TIME_OF_ITS_OWN,
     )
     answer = await target.request(request, await target.coordinator(CoordinatorType.GROUP, group))
-    assert [one.error_code for each in answer.topics for one in each.partitions] == [0] * len(positions)
+    assert [one.error_code for each in answer.topics for one in each.partitions] == [0] * len(offsets)

@@ -122,7 +122,7 @@ def share(servers: str, group: str, topic: str) -> None:
 
             def listed() -> bool:
                 consumer.poll(0.1)
-                return group in client.run(list_groups(client)).groups
+                return group in client.run(list_groups(client))
 
             await_condition(listed, f"{group} is a group")
     finally:

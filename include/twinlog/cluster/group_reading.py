@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from twinlog.cluster.group_coordinators import account_of, led_by
 from twinlog.cluster.group_offsets import Offsets, fetch_offsets
-from twinlog.cluster.groups import PATIENCE_S, Group, GroupList, list_groups
+from twinlog.cluster.groups import PATIENCE_S, Group, GroupList, group_list
 from twinlog.cluster.raw import RawClient
 
 
@@ -19,7 +19,7 @@ async def read_groups(client: RawClient, chooses: Callable[[Group], bool]) -> tu
     """Every group that we may describe, and the committed offsets of those that are chosen."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        listing = await list_groups(client)
+        listing = await group_list(client)
         offsets = await fetch_offsets(client, sorted(group.name for group in listing.groups.values() if chooses(group)))
         if await _led_as_before(client, listing):
             return listing, offsets

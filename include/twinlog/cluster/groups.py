@@ -88,8 +88,13 @@ class _Share:
     denied: bool = False
 
 
-async def list_groups(client: RawClient) -> GroupList:
-    """Every group of the cluster that we may describe."""
+async def list_groups(client: RawClient) -> Mapping[str, Group]:
+    """Every group of the cluster that we may describe, by name."""
+    return (await group_list(client)).groups
+
+
+async def group_list(client: RawClient) -> GroupList:
+    """The same, with what may be missing among them."""
     started = time.monotonic()
     while True:
         view = await client.metadata([OFFSETS_TOPIC])

@@ -16,6 +16,7 @@ is written for its groups.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,7 +42,7 @@ from twinlog.operations.group_translation import group_translation
 from twinlog.operations.internal_topics import create_small_topic
 from twinlog.operations.position_keeping import MOST_AGE_S, RENEWALS_A_RETENTION
 from twinlog.operations.readiness import Readiness, ReadinessTables, readiness
-from twinlog.operations.source_groups import read_source_groups
+from twinlog.operations.source_groups import no_longer_there, read_source_groups
 from twinlog.operations.standings import Standing, Standings, read_target_groups, standings
 from twinlog.wire.mirror_maker import MOST_TEXT_BYTES
 
@@ -93,6 +94,7 @@ class CheckpointResult:
             "groups_ready": found.ready,
             "groups_not_ready": len(found.groups) - found.ready,
             "groups_filtered": found.filtered,
+            "groups_gone": len(found.gone),
             "partitions": sum(1 for row in found.rows if row.source is not None),
             "records": self.records,
             "commits": self.commits,
@@ -190,7 +192,14 @@ class Checkpointing:
             renew_before_ms=self._renew_before_ms(target),
             sync=self._flow.sync_group_offsets_enabled,
         )
-        return replace(found, notes=(*found.notes, *strange)), translate.onward
+        notes = (*found.notes, *strange, *self._newly_gone(found.gone))
+        return replace(found, notes=notes), translate.onward
+
+    def _newly_gone(self, gone: Collection[str]) -> Iterator[str]:
+        """A group that is gone is told of once, by the first pass that misses it; after that it is counted."""
+        if gone:
+            seen = self._tables.last_groups()
+            yield from no_longer_there(self._flow.source, [name for name in gone if seen is None or name in seen])
 
     def _renew_before_ms(self, target: RawClient) -> int:
         if not self._flow.sync_group_offsets_enabled:

@@ -29,6 +29,7 @@ from twinlog.operations.preflight import (
     preflight,
     target_internal_topics,
 )
+from twinlog.operations.storage import storage_of
 from twinlog.operations.twin_planning import facts
 
 AccessFor = Callable[[Flow, str], ClusterAccess]
@@ -99,9 +100,10 @@ def look_at_target(topology: Topology, flow: Flow, accesses: AccessFor, view: Cl
 def _past(topology: Topology, flow: Flow, record: FlowRecord, lag: Lag | None, heartbeat_age_s: float | None) -> Past:
     """With what the ledger and its neighbours know."""
     ledger = Ledger(topology.ledger_for(flow), flow.source, flow.target)
-    verdict = ProofStore(ledger).last()
+    with storage_of(f"the ledger of {flow.name}"):
+        verdict, last_run = ProofStore(ledger).last(), ledger.last_run()
     state = str(record.state) if flow.enabled else "disabled"
-    return Past(state, lag, heartbeat_age_s, ledger.last_run(), None if verdict is None else verdict.verdict)
+    return Past(state, lag, heartbeat_age_s, last_run, None if verdict is None else verdict.verdict)
 
 
 def _wanted_twins(flow: Flow, policy: NamingPolicy, taken: list[Topic], brokers: int) -> Iterator[PlannedTopic]:

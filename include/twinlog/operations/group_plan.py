@@ -29,7 +29,12 @@ from twinlog.operations.checkpoint import checkpoint_store
 from twinlog.operations.group_translation import group_translation
 from twinlog.operations.lag import PartitionLag, max_known, measure_partitions, sum_known
 from twinlog.operations.readiness import ReadinessTables, unread_of
-from twinlog.operations.source_groups import SourceGroups, groups_of_checkpoints, read_source_groups
+from twinlog.operations.source_groups import (
+    SourceGroups,
+    groups_of_checkpoints,
+    no_longer_there,
+    read_source_groups,
+)
 from twinlog.operations.standings import Standing, read_target_groups, standings
 
 CONNECT_TIMEOUT_S = 10.0
@@ -97,7 +102,7 @@ class GroupPlanning:
         groups = SourceGroups({})
         if source is not None:
             groups = target.run(read_source_groups(source, self._flow, {place.group for place in written}, only=group))
-        notes = (*groups.notes, *strange)
+        notes = (*groups.notes, *no_longer_there(self._flow.source, groups.gone), *strange)
         if not groups.commits and not groups.without:
             groups = groups_of_checkpoints(written, self._policy)
         access = None if source is None else self._source

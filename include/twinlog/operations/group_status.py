@@ -13,6 +13,7 @@ from twinlog.model.topology import Flow, Topology
 from twinlog.operations.asking import ask_all
 from twinlog.operations.checkpoint import Checkpointing
 from twinlog.operations.readiness import Readiness, ReadinessTables
+from twinlog.operations.storage import storage_of
 
 
 def readiness_of_flows(
@@ -47,4 +48,5 @@ def readiness_of_flows(
 
 
 def _look(topology: Topology, flow: Flow, accesses: Callable[[Flow, str], ClusterAccess], ledger: Ledger) -> Readiness:
-    return Checkpointing(topology, flow, accesses(flow, "source"), accesses(flow, "target"), ledger).look()
+    with storage_of(f"the ledger of {flow.name}"):
+        return Checkpointing(topology, flow, accesses(flow, "source"), accesses(flow, "target"), ledger).look()

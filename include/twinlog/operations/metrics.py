@@ -22,6 +22,7 @@ from twinlog.operations.mirror_result import CopyResult, MirrorResult, RecordedR
 from twinlog.operations.pace import Pace, measure_pace
 from twinlog.operations.reconcile_result import Reconciliation
 from twinlog.operations.status import FlowStatus, Status
+from twinlog.operations.storage import storage_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def collect(topology: Topology, accesses: AccessFor, found: Status) -> Collected
 def _pace(topology: Topology, accesses: AccessFor, row: FlowStatus) -> Pace:
     flow = topology.flow(row.flow)
     ledger = Ledger(topology.ledger_for(flow), flow.source, flow.target)
-    with accesses(flow, "target").raw() as target, accesses(flow, "source").raw(beside=target) as source:
+    told = storage_of(f"the ledger of {flow.name}")
+    with told, accesses(flow, "target").raw() as target, accesses(flow, "source").raw(beside=target) as source:
         return measure_pace(source, target, flow, [topic.topic for topic in row.lag], ledger)
 
 

@@ -192,14 +192,24 @@ class ReadinessTables:
 
     def last(self) -> Readiness | None:
         """The newest table; None before the first."""
+        found = self._read()
+        return None if found is None else Readiness(found[0], _of_today(found[1]).cast(SCHEMA))
+
+    def last_groups(self) -> frozenset[str] | None:
+        """The groups that the newest table is about; None before the first."""
+        found = self._read(["group"])
+        return None if found is None else frozenset(found[1].column("group").unique().to_pylist())
+
+    def _read(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table] | None:
         try:
             names = self._names()
             if not names:
                 return None
-            table = pq.ParquetFile(self._folder.file_path(names[-1]), filesystem=self._folder.filesystem).read()
-            return Readiness(_made_ms(names[-1]), _of_today(table).cast(SCHEMA))
+            path = self._folder.file_path(names[-1])
+            table = pq.ParquetFile(path, filesystem=self._folder.filesystem).read(columns)
         except (OSError, pa.ArrowInvalid) as failure:
             raise LedgerError(f"{self._folder.uri}: how ready groups were can't be read: {failure}") from failure
+        return _made_ms(names[-1]), table
 
     def _names(self) -> list[str]:
         return sorted(file.name for file in self._folder.files() if _NAME.fullmatch(file.name))

@@ -38,6 +38,8 @@ class SourceGroups:
     filtered: int = 0
     """Groups that the flow's filter does not take."""
     notes: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    """Groups that have checkpoints and that the source no longer lists."""
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
     """Of the topics that they have commits on, as they are on the source now; nothing where it was not asked."""
 
@@ -67,10 +69,10 @@ async def read_source_groups(
     without |= {
         name: Reason.NOT_AUTHORIZED if why.not_allowed else Reason.UNREADABLE for name, why in offsets.refused.items()
     }
-    gone = sorted(name for name in set(known) - found.keys() if accepts(name))
-    notes = (*await _unseen(source, listing), *no_longer_there(source.alias, gone))
+    gone = tuple(sorted(name for name in set(known) - found.keys() if accepts(name)))
+    notes = await _unseen(source, listing)
     ids = await _topic_ids(source, {partition.topic for group in commits.values() for partition in group})
-    return SourceGroups(commits, without, len(found) - len(taken), notes, ids)
+    return SourceGroups(commits, without, len(found) - len(taken), notes, gone, ids)
 
 
 def groups_of_checkpoints(written: Mapping[GroupPartition, Written], policy: NamingPolicy) -> SourceGroups:

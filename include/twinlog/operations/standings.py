@@ -87,6 +87,8 @@ class Standings:
     rows: tuple[Standing, ...]
     filtered: int = 0
     notes: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    """Groups that have checkpoints and that the source no longer lists."""
 
     @cached_property
     def groups(self) -> dict[str, bool]:
@@ -152,7 +154,7 @@ def standings(
     translated = [_decided(row, target, renew_before_ms, sync=sync) for row in found]
     without = (Standing(name, reason=reason) for name, reason in groups.without.items())
     rows = sorted((*translated, *without), key=lambda row: (row.group, row.source or TopicPartition("", -1)))
-    return Standings(tuple(rows), groups.filtered, (*groups.notes, *_starting(translated)))
+    return Standings(tuple(rows), groups.filtered, (*groups.notes, *_starting(translated)), groups.gone)
 
 
 def _starting(rows: Sequence[Standing]) -> Iterator[str]:

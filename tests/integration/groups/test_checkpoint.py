@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pytest
+from kafka.protocol.consumer import OffsetFetchRequest
 
 from support.group_logs import all_of, filled
 from support.groups import (
@@ -22,6 +23,8 @@ from support.groups import (
 )
 from support.mirroring import Twins, producer
 from support.source_logs import fill, recreate
+from twinlog.cluster.group_offsets import MANY_GROUPS_VERSION
+from twinlog.cluster.raw import RawClient
 from twinlog.model.checkpoints import Reason
 from twinlog.model.naming import checkpoints_topic
 from twinlog.operations.checkpoint import checkpoint_store
@@ -177,16 +180,22 @@ def test_commits_on_a_topic_that_was_made_anew_are_not_translated(flow: Twins, t
     assert commits(flow.target_servers, group) == []
 
 
-def test_a_group_that_is_gone_from_the_source_is_told_of(flow: Twins, topic: str, group: str) -> None:
+def test_a_group_that_is_gone_from_the_source_is_told_of_once_and_counted(flow: Twins, topic: str, group: str) -> None:
     filled(flow, topic, partitions=1)
     commit(flow.source_servers, group, topic, {0: 10})
     flow.mirror()
     checkpoint(flow)
     delete_group(flow.source_servers, group)
 
-    (note,) = checkpoint(flow).standings.notes
+    shown, first, second = checkpoint(flow, dry_run=True), checkpoint(flow), checkpoint(flow)
+    planned = planning(flow).plan(group)
 
-    assert group in note
+    for result in (shown, first):
+        (note,) = result.standings.notes
+        assert group in note
+    assert second.standings.notes == ()
+    assert [result.to_json()["groups_gone"] for result in (shown, first, second)] == [1, 1, 1]
+    assert group in planned.notes[0]
     assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 10}
 
 
@@ -307,6 +316,33 @@ def test_a_dry_run_and_a_flow_that_only_emits_commit_nothing(flow: Twins, topic:
     assert (shown.records, shown.commits) == (1, 1)
     assert (emitted.records, emitted.commits) == (1, 0)
     assert commits(flow.target_servers, group) == []
+
+
+def test_brokers_that_answer_for_one_group_a_request_are_read_all_the_same(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those before Kafka 3.0 do."""
+    filled(flow, topic, partitions=2)
+    for name in (group, f"other-{group}"):
+        commit(flow.source_servers, name, topic, {0: 3, 1: 5})
+    flow.mirror()
+    newest = RawClient.api_version
+    asked: list[int] = []
+
+    def older(client: RawClient, request_type: type) -> int:
+        version = newest(client, request_type)
+        if request_type is not OffsetFetchRequest:
+            return version
+        asked.append(MANY_GROUPS_VERSION - 1)
+        return asked[-1]
+
+    monkeypatch.setattr(RawClient, "api_version", older)
+    result = checkpoint(flow)
+
+    assert asked
+    assert result.standings.groups == {group: True, f"other-{group}": True}
+    assert result.commits == 4
+    assert committed(flow.target_servers, group, flow.twin(topic))[0] == 3
 
 
 def test_two_thousand_groups_at_once(flow: Twins, mark: str, topic: str) -> None:

@@ -97,6 +97,34 @@ def test_the_verbs_say_where_groups_go_on(
     assert (plan["lost_records"], plan_alone["lost_records"]) == (0, None)
 
 
+def test_a_storage_that_fails_is_a_problem_of_the_flow_and_hides_nothing_of_it(
+    flow: Twins, tmp_path: Path, topic: str, group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow.create(topic)
+    fill(flow.source_servers, topic, range(20))
+    commit(flow.source_servers, group, topic, {0: 5})
+    flow.mirror()
+    file = topology_file(flow, tmp_path)
+    checkpoint(flow)
+    tables = Path(flow.topology.ledger) / "_readiness"
+    (table,) = tables.rglob("readiness-*.parquet")
+    table.unlink()
+    table.mkdir()
+    (table.with_name("readiness-999999999999999.parquet")).write_text("no Parquet")
+
+    code = cli.main(["--topology", str(file), "--json", "status"])
+    said = capsys.readouterr()
+    fresh_code = cli.main(["--topology", str(file), "--json", "status", "--groups"])
+    fresh = json.loads(capsys.readouterr().out)["flows"][0]
+
+    (row,) = json.loads(said.out)["flows"]
+    assert code == 1
+    assert "how ready groups were can't be read" in row["problem"]
+    assert row["problem"] in said.err
+    assert (row["lag_records"], row["groups_ready"]) == (0, None)
+    assert (fresh_code, fresh["groups_ready"]) == (0, 1)
+
+
 def test_a_run_ends_with_checkpoints_as_often_as_the_flow_says(flow: Twins, topic: str, group: str) -> None:
     flow.create(topic)
     fill(flow.source_servers, topic, range(20))

@@ -15,7 +15,7 @@ from support.mirroring import create_topic
 from support.waiting import await_condition
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.group_coordinators import OFFSETS_TOPIC, PROBE, partition_of, probes
-from twinlog.cluster.groups import list_groups
+from twinlog.cluster.groups import group_list
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.secrets import resolve
 from twinlog.errors import ClusterUnreachableError
@@ -39,7 +39,7 @@ def listing(access: ClusterAccess, mark: str) -> Iterator[list[int]]:
         with access.raw() as client:
             while not over.is_set():
                 try:
-                    found = client.run(list_groups(client))
+                    found = client.run(group_list(client))
                 except ClusterUnreachableError:
                     continue
                 if not found.leaderless:
@@ -99,4 +99,4 @@ def test_brokers_answer_for_a_group_of_every_partition(access: ClusterAccess) ->
     # Java's own: "Aa".hashCode() == 2112, and that of the second is the least number there is.
     assert (partition_of("Aa", 50), partition_of("polygenelubricants", 50)) == (12, 0)
     with access.raw() as client:
-        assert client.run(list_groups(client)).leaderless == ()
+        assert client.run(group_list(client)).leaderless == ()

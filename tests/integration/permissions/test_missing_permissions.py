@@ -218,7 +218,7 @@ def test_the_view_names_heartbeats_that_may_not_be_seen(flow: Twins, limited: Tw
     assert (found.exit_code, whole.exit_code) == (1, 0)
     assert there.hidden == (
         f"cluster {target}: User:{MIRROR} is not allowed DESCRIBE on topic {hidden}, so clusters that reach it may be "
-        "missing here"
+        "missing here, or topics that came from there"
     )
     assert (there.upstream, there.remote_topics) == ((), (shown,))
     assert [upstream.cluster for upstream in whole.clusters[1].upstream] == [source]
