@@ -109,11 +109,12 @@ def test_each_command_writes_its_file(
     writer = producer(nyc)
     writer.produce(topic, "a record")
     writer.flush()
-    files = {verb: tmp_path / f"{verb}.prom" for verb in ("mirror", "canary", "status")}
+    files = {verb: tmp_path / f"{verb}.prom" for verb in ("mirror", "canary", "reconcile", "status")}
 
     run = twinlog(topology, spark_connect, "mirror", flow, "--metrics", str(files["mirror"]))
     canary = twinlog(topology, spark_connect, "canary", flow, "--records", "7", "--metrics", str(files["canary"]))
-    twinlog(topology, spark_connect, "status", "--metrics", str(files["status"]))
+    proof = twinlog(topology, spark_connect, "reconcile", flow, "--metrics", str(files["reconcile"]))
+    (status,) = twinlog(topology, spark_connect, "status", "--metrics", str(files["status"]))["flows"]
 
     found = {verb: read_exposition(file.read_text()) for verb, file in files.items()}
     assert found["mirror"][series("twinlog_run_records", flow=flow)] == run["records"] > 0
@@ -123,6 +124,10 @@ def test_each_command_writes_its_file(
     assert 0 < canary["latency_p50_s"] <= canary["latency_p99_s"]
     assert found["canary"][series("twinlog_canary_sent_records", flow=flow)] == 7
     assert found["status"][series("twinlog_lag_records", flow=flow, topic=topic)] == 0
+    assert (proof["verdict"], status["last_verdict"]) == ("equal", "equal")
+    assert found["reconcile"][series("twinlog_reconcile_differences", flow=flow, kind="missing")] == 0
+    assert found["status"][series("twinlog_twin_equal", flow=flow)] == 1
+    assert 0 <= found["status"][series("twinlog_verdict_age_seconds", flow=flow)] < 120
     # One collector may read all of the files: no series is in two of them.
     everything = [one for samples in found.values() for one in samples]
     assert len(everything) == len(set(everything))

@@ -53,6 +53,8 @@ class Reason(StrEnum):
     LONG_METADATA = "metadata of the commit too long for a checkpoint"
 
 
+OF_ANOTHER_FLOW = frozenset({Reason.CAME_FROM_TARGET})
+"""Nothing that this flow mirrors: a group that moves reads the original on the target, from its own position there."""
 IN_USE = frozenset({Reason.ACTIVE, Reason.OWN_POSITION})
 """The group is on the target already: nothing is written, and it needs nothing."""
 

@@ -143,6 +143,13 @@ GROUPS_AGE = _metric(
     STATUS,
     dashboard=False,
 )
+TWIN_EQUAL = _metric(
+    "twinlog_twin_equal",
+    _FLOW,
+    "1 where the last reconciliation found nothing that differs, otherwise 0; absent before the first.",
+    STATUS,
+)
+VERDICT_AGE = _metric("twinlog_verdict_age_seconds", _FLOW, "How long ago that reconciliation began.", STATUS)
 
 RUN = "A run: `twinlog mirror`"
 RUN_END = _metric("twinlog_run_end_timestamp_seconds", _FLOW, "When the last run ended, in seconds since 1970.", RUN)
@@ -221,7 +228,6 @@ RECONCILE_DIFFERENCES = _metric(
     ("flow", "kind"),
     "Records, ledger rows, settings, permissions and checkpoints that differ, by kind (`missing`, `altered`, ...).",
     RECONCILIATION,
-    dashboard=False,
 )
 RECONCILE_RECORDS = _metric(
     "twinlog_reconcile_records", _FLOW, "Records that it looked at.", RECONCILIATION, dashboard=False

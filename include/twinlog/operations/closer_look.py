@@ -12,7 +12,7 @@ from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.refusals import principal_of
 from twinlog.intake.extensions import naming_of
-from twinlog.ledger.proof_state import ProofStore
+from twinlog.ledger.proof_state import LastVerdict, ProofStore
 from twinlog.ledger.store import Ledger
 from twinlog.model.flow_state import FlowRecord
 from twinlog.model.lanes import state_topic
@@ -45,8 +45,8 @@ class Past:
     """None where the source does not answer."""
     heartbeat_age_s: float | None
     last_run: str | None
-    last_verdict: str | None
-    """Of the last reconciliation: equal or different."""
+    last_verdict: LastVerdict | None
+    """Of the last reconciliation."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _past(topology: Topology, flow: Flow, record: FlowRecord, lag: Lag | None, h
     with storage_of(f"the ledger of {flow.name}"):
         verdict, last_run = ProofStore(ledger).last(), ledger.last_run()
     state = str(record.state) if flow.enabled else "disabled"
-    return Past(state, lag, heartbeat_age_s, last_run, None if verdict is None else verdict.verdict)
+    return Past(state, lag, heartbeat_age_s, last_run, verdict)
 
 
 def _wanted_twins(flow: Flow, policy: NamingPolicy, taken: list[Topic], brokers: int) -> Iterator[PlannedTopic]:

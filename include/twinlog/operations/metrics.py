@@ -75,6 +75,9 @@ def status_samples(row: FlowStatus) -> Iterator[Sample]:
     yield from _known(m.GROUPS_READY, row.groups_ready, flow=flow)
     yield from _known(m.GROUPS_NOT_READY, row.groups_not_ready, flow=flow)
     yield from _known(m.GROUPS_AGE, row.groups_age_s, flow=flow)
+    if row.last_verdict is not None:
+        yield m.TWIN_EQUAL(row.last_verdict == Verdict.EQUAL, flow=flow)
+    yield from _known(m.VERDICT_AGE, row.last_verdict_age_s, flow=flow)
 
 
 def pace_samples(flow: str, pace: Pace) -> Iterator[Sample]:

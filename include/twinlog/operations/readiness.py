@@ -28,6 +28,7 @@ from twinlog.intake.extensions import naming_of
 from twinlog.ledger.folder import Folder
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import Translator
+from twinlog.model.checkpoints import OF_ANOTHER_FLOW
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.topology import Flow
 from twinlog.operations.lag import PartitionLag, measure_partitions
@@ -160,9 +161,10 @@ def _group(name: str, rows: list[dict[str, object]]) -> GroupReadiness:
         return all(row[column] is not None for row in rows if row["target_topic"] is not None)
 
     lost, seconds = numbers("lost_records"), numbers("lost_seconds")
+    ours = [row for row in rows if row["reason"] not in OF_ANOTHER_FLOW]
     return GroupReadiness(
         name,
-        all(row["ready"] for row in rows),
+        bool(ours) and all(row["ready"] for row in ours),
         sum(1 for row in rows if row["topic"] is not None),
         int(sum(numbers("unread"))),
         int(sum(lost)) if lost and known("lost_records") else None,

@@ -21,7 +21,7 @@ from twinlog.cluster.group_offsets import Offsets
 from twinlog.cluster.group_reading import read_groups
 from twinlog.cluster.raw import RawClient
 from twinlog.ledger.answers import NoAnswer
-from twinlog.model.checkpoints import IN_USE, Checkpoint, Commit, Decision, Reason, Written, decide
+from twinlog.model.checkpoints import IN_USE, OF_ANOTHER_FLOW, Checkpoint, Commit, Decision, Reason, Written, decide
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.selection import LeftOut, TopicSelection
 from twinlog.operations.group_translation import GroupTranslation
@@ -92,11 +92,12 @@ class Standings:
 
     @cached_property
     def groups(self) -> dict[str, bool]:
-        """Every group, and whether it is ready, on all its partitions."""
+        """Every group, and whether it is ready, on all its partitions that are this flow's matter."""
         found: dict[str, bool] = {}
         for row in self.rows:
-            found[row.group] = row.ready and found.get(row.group, True)
-        return found
+            if row.reason not in OF_ANOTHER_FLOW:
+                found[row.group] = row.ready and found.get(row.group, True)
+        return {row.group: found.get(row.group, False) for row in self.rows}
 
     @property
     def ready(self) -> int:

@@ -83,6 +83,8 @@ class FlowStatus:
     groups: tuple[GroupReadiness, ...] = ()
     """Each of them, where they were asked for."""
     last_verdict: str | None = None
+    last_verdict_age_s: float | None = None
+    """How long ago the reconciliation began that said it."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,8 @@ def _with_look(row: FlowStatus, look: CloserLook | TwinlogError | None) -> FlowS
         row,
         heartbeat_age_s=None if past.heartbeat_age_s is None else round(past.heartbeat_age_s, 3),
         last_run=past.last_run,
-        last_verdict=past.last_verdict,
+        last_verdict=None if past.last_verdict is None else past.last_verdict.verdict,
+        last_verdict_age_s=None if past.last_verdict is None else _age_s(past.last_verdict.at_ms),
     )
     if past.lag is None:
         # That the source does not answer is what people have to hear of a flow that still depends on it.
@@ -257,7 +260,7 @@ def _with_groups(row: FlowStatus, found: Readiness | None, *, listed: bool) -> F
         groups_ready=found.ready,
         groups_not_ready=found.not_ready,
         groups_as_of=datetime.fromtimestamp(found.at_ms / 1000, UTC).isoformat(timespec="seconds"),
-        groups_age_s=round(max(0.0, time.time() - found.at_ms / 1000), 3),
+        groups_age_s=_age_s(found.at_ms),
         groups=tuple(found.groups) if listed else (),
     )
 
@@ -275,6 +278,10 @@ def _with_objectives(topology: Topology, flow: Flow, row: FlowStatus) -> FlowSta
         # The source is no longer where records come from: there is nothing of it left to lose.
         return replace(row, objectives=Objectives(Objective(wanted), time_))
     return replace(row, objectives=Objectives(recovery_point(wanted, row.lag_seconds, row.heartbeat_age_s), time_))
+
+
+def _age_s(at_ms: int) -> float:
+    return round(max(0.0, time.time() - at_ms / 1000), 3)
 
 
 def _state(flow: Flow, sides: Iterable[SideStatus]) -> str:

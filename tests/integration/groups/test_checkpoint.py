@@ -23,12 +23,14 @@ from support.groups import (
 )
 from support.mirroring import Twins, producer
 from support.source_logs import fill, recreate
+from support.syncing import both_ways
 from twinlog.cluster.group_offsets import MANY_GROUPS_VERSION
 from twinlog.cluster.raw import RawClient
 from twinlog.model.checkpoints import Reason
 from twinlog.model.naming import checkpoints_topic
 from twinlog.operations.checkpoint import checkpoint_store
 from twinlog.operations.checkpoint_writing import CheckpointWriting
+from twinlog.operations.readiness import ReadinessTables
 from twinlog.operations.standings import Standing
 
 
@@ -244,6 +246,33 @@ def test_every_group_is_listed_with_the_reason(flow: Twins, mark: str, topic: st
     assert commits(flow.target_servers, f"ahead-{mark}") == []
     flow.mirror()
     assert checkpoint(flow).standings.groups[f"ahead-{mark}"]
+
+
+def test_what_a_group_reads_that_came_from_the_target_does_not_keep_it_from_moving(
+    flow: Twins, mark: str, topic: str, group: str
+) -> None:
+    there, back = both_ways(flow)
+    theirs = f"theirs-{mark}"
+    filled(there, topic, partitions=1)
+    back.create(theirs)
+    fill(back.source_servers, theirs, range(5))
+    for one in (back, there):
+        assert one.mirror().failures == []
+    commit(there.source_servers, group, topic, {0: 5})
+    for name in (group, f"theirs-only-{mark}"):
+        commit(there.source_servers, name, back.twin(theirs), {0: 3})
+
+    result = checkpoint(there)
+
+    table = ReadinessTables(there.ledger).last()
+    assert result.standings.groups == {group: True, f"theirs-only-{mark}": False}
+    assert [(row["group"], row["reason"], row["ready"]) for row in result.standings.left_out] == [
+        (group, Reason.CAME_FROM_TARGET, True),
+        (f"theirs-only-{mark}", Reason.CAME_FROM_TARGET, False),
+    ]
+    assert table is not None
+    assert [(one.group, one.ready) for one in table.groups] == sorted(result.standings.groups.items())
+    assert committed(there.target_servers, group, there.twin(topic)) == {0: 5}
 
 
 def test_a_pass_that_died_between_record_and_commit_is_gone_on_with(

@@ -21,6 +21,7 @@ COUNTS = {  # of things that the name itself says
     "twinlog_groups_not_ready",
     "twinlog_reconcile_differences",
     "twinlog_reconcile_equal",
+    "twinlog_twin_equal",
     "twinlog_findings",
     "twinlog_lanes_not_done",
     "twinlog_copier_retries",

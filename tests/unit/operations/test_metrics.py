@@ -59,6 +59,8 @@ def test_a_look_that_found_everything() -> None:
         groups_ready=4,
         groups_not_ready=0,
         groups_age_s=60.5,
+        last_verdict="different",
+        last_verdict_age_s=90.5,
     )
     found = read_exposition(exposition(status_samples(row)))
     assert found == {
@@ -77,6 +79,8 @@ def test_a_look_that_found_everything() -> None:
         series("twinlog_groups_ready", flow=FLOW): 4,
         series("twinlog_groups_not_ready", flow=FLOW): 0,
         series("twinlog_groups_age_seconds", flow=FLOW): 60.5,
+        series("twinlog_twin_equal", flow=FLOW): 0,
+        series("twinlog_verdict_age_seconds", flow=FLOW): 90.5,
     }
 
 
