@@ -155,6 +155,22 @@ def test_a_source_that_was_created_again_or_shrunk_is_reported(flow: Twins, topi
     assert lon.partitions(flow.twin(topic)) == 3
 
 
+def test_partitions_that_somebody_added_to_a_twin_are_told_until_the_source_has_as_many(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    nyc.create(topic)
+    sync(flow)
+    lon.grow(flow.twin(topic), 2)
+
+    drift = sync(flow, dry_run=True)
+    nyc.grow(topic, 2)
+
+    (report,) = drift.plan.reports
+    assert (drift.exit_code, rows(drift), report.kind) == (1, [], ReportKind.SHRUNK)
+    assert f"where somebody has added some; they stay empty until {topic} has as many" in report.message
+    assert (sync(flow).plan.reports, sync(flow, dry_run=True).exit_code) == ((), 0)
+
+
 def test_deletion_follows_only_where_the_flow_says_so_and_only_what_twinlog_made(
     flow: Twins, topic: str, nyc: Hand, lon: Hand
 ) -> None:

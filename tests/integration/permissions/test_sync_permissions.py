@@ -63,6 +63,7 @@ def test_what_twinlog_granted_is_revoked_with_the_source_and_what_others_granted
         nyc.revoke(user, "READ", topic)
     revoked = sync(flow)
 
+    assert drift.exit_code == 1
     assert rows(drift) == [("add acl", f"topic {twin}", "User:alice", None, "ALLOW READ from *")]
     assert {who for who, *_ in restored} == {"User:alice", "User:bob", "User:carol"}
     assert rows(revoked) == [("remove acl", f"topic {twin}", "User:alice", "ALLOW READ from *", None)]
