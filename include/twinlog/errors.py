@@ -153,6 +153,10 @@ class CanaryError(TwinlogError):
     """Marked records did not arrive as they were sent."""
 
 
+class DifferenceError(TwinlogError):
+    """The two sides of a flow are not equal."""
+
+
 class CopyIncompleteError(TwinlogError):
     """A run ended, and something that it should have copied was not."""
 

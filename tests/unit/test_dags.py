@@ -24,7 +24,7 @@ flows:
   nyc->lon: {topics: [orders], schedule: "@continuous", budget.bytes: 1000}
   lon->nyc: {topics: [orders]}
 """
-VERBS = {"mirror", "control", "status", "sync", "heartbeat", "canary", "compact"}
+VERBS = {"mirror", "control", "status", "sync", "heartbeat", "canary", "compact", "reconcile"}
 HEAVY = {"pyspark", "kafka", "confluent_kafka", "pyarrow", "pandas", "numpy"}
 
 # Parses the files as Airflow does, in a process of its own: what is imported there is what parsing costs.

@@ -43,14 +43,10 @@ def run_params(flow: Flow) -> dict[str, Param]:
             title="Time budget (seconds)",
             description=f"End after so many seconds of copying; the flow's own limit is {flow.budget_seconds:,}.",
         ),
-        UNTIL: Param(
-            None,
-            type=["null", "string"],
-            format="date-time",
-            pattern=_MOMENT,
-            title="Up to this time",
-            description="Copy only what was written before; every partition ends at its first record that is stamped "
-            "with this time or a later one. What was copied already stays.",
+        UNTIL: moment_param(
+            "Up to this time",
+            "Copy only what was written before; every partition ends at its first record that is stamped with this "
+            "time or a later one. What was copied already stays.",
         ),
         TOPICS: Param(
             None,
@@ -73,13 +69,21 @@ def run_limits(params: Mapping[str, Any]) -> Limits:
         max_bytes=params.get(MAX_BYTES),
         max_seconds=params.get(MAX_SECONDS),
         topics=frozenset(topics) if topics else None,
-        until_ms=_milliseconds(until) if until else None,
+        until_ms=moment_ms(UNTIL, until) if until else None,
     )
 
 
-def _milliseconds(text: str) -> int:
+def moment_param(title: str, description: str) -> Param:
+    """A field for a time, which may be left empty."""
+    return Param(
+        None, type=["null", "string"], format="date-time", pattern=_MOMENT, title=title, description=description
+    )
+
+
+def moment_ms(name: str, text: str) -> int:
+    """What such a field of this name was filled in with."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise ConfigurationError(f"{UNTIL}: expected a time such as 2026-01-31T12:00:00Z, not {text!r}") from None
+        raise ConfigurationError(f"{name}: expected a time such as 2026-01-31T12:00:00Z, not {text!r}") from None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
