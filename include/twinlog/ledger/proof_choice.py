@@ -45,8 +45,7 @@ def chosen(
     for stretch in known:
         by_pair.setdefault(stretch.pair, []).append(stretch)
     proven = [_proven_at(one, by_pair.get(_key(one), [])) for one in rows]
-    due_before = _due_before(rows, retained, proven, choice)
-    return [kept & (at <= due_before) for kept, at in zip(retained, proven, strict=True)]
+    return _due(rows, retained, proven, choice)
 
 
 def runs_of(chosen_rows: Bools) -> Iterator[tuple[int, int]]:
@@ -81,19 +80,20 @@ def _proven_at(rows: PairRows, stretches: Sequence[Stretch]) -> NDArray[np.int64
     return at
 
 
-def _due_before(
+def _due(
     rows: Sequence[PairRows], retained: Sequence[Bools], proven: Sequence[NDArray[np.int64]], choice: Choice
-) -> int:
-    """The time up to which what was proven is to be proven again."""
+) -> list[Bools]:
+    """What was never proven, what is overdue, and of the rest the rows that were proven longest ago."""
     if not rows:
-        return 0
-    size = np.concatenate([np.where(kept, one.bytes, 0) for one, kept in zip(rows, retained, strict=True)])
-    at = np.concatenate(list(proven))
+        return []
+    kept, at = np.concatenate(list(retained)), np.concatenate(list(proven))
+    size = np.where(kept, np.concatenate([one.bytes for one in rows]), 0)
+    picked = at <= max(0, choice.overdue_before_ms)
+    # Whole rows only, none rather than one too many: what is left for too long becomes overdue.
+    order = np.flatnonzero(~picked & kept)
+    order = order[np.argsort(at[order], kind="stable")]
     wanted = float(size.sum()) * min(1.0, choice.again_share)
-    old = at > 0
-    if not wanted or not old.any():
-        return max(0, choice.overdue_before_ms)
-    order = np.argsort(at[old], kind="stable")
-    sums = np.cumsum(size[old][order])
-    place = min(int(np.searchsorted(sums, wanted)), len(order) - 1)
-    return max(int(at[old][order][place]), choice.overdue_before_ms)
+    picked[order[np.cumsum(size[order]) <= wanted]] = True
+    picked &= kept
+    ends = np.cumsum([len(one) for one in rows])[:-1]
+    return list(np.split(picked, ends))

@@ -11,8 +11,8 @@ Losing any of it costs nothing but proving again.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -126,12 +126,25 @@ def replaced(known: Sequence[Stretch], proven: Sequence[Stretch]) -> tuple[Stret
     anew: dict[tuple[str, str, int], list[Stretch]] = {}
     for one in proven:
         anew.setdefault(one.pair, []).append(one)
-    kept = [
-        one
-        for one in known
-        if not any(
-            other.source_start <= one.source_start and one.source_end <= other.source_end
-            for other in anew.get(one.pair, ())
-        )
-    ]
+    for stretches in anew.values():
+        stretches.sort(key=lambda one: one.source_start)
+    kept = [rest for one in known for rest in _without(one, anew.get(one.pair, ()))]
     return (*kept, *proven)
+
+
+def _without(old: Stretch, covers: Sequence[Stretch]) -> Iterator[Stretch]:
+    """What is left of a stretch beside those, which are in order."""
+    start = old.source_start
+    if start == old.source_end:
+        # It only tells how far the target was looked at.
+        if not any(one.target_end >= old.target_end for one in covers):
+            yield old
+        return
+    for one in covers:
+        if one.source_end <= start or one.source_start >= old.source_end:
+            continue
+        if one.source_start > start:
+            yield replace(old, source_start=start, source_end=one.source_start)
+        start = max(start, one.source_end)
+    if start < old.source_end:
+        yield replace(old, source_start=start)
