@@ -27,6 +27,8 @@ def starting_target(
     if position is None or known_end is None or position.source_topic_id != pair.source_topic_id:
         # Committing a position at once, with or without records, is what makes the partition a mirrored one.
         carried = _gone(planned, start - planned.expired)
+        if planned.skipped:
+            carried[GapKind.SKIPPED] = planned.skipped
         target = TargetPartition(
             pair, start, NO_LEADER_EPOCH, known_end or 0, seen_end, log_end, leader, carried, touched=True
         )

@@ -32,7 +32,7 @@ from twinlog.ledger import chain
 from twinlog.ledger.chain import Link, Mark
 from twinlog.ledger.folder import TEMPORARY, Folder, StoredFile
 from twinlog.ledger.row_groups import ROWS_A_GROUP, Needed, all_rows, needed_groups
-from twinlog.ledger.schema import IN_MEMORY, SOURCE_COLUMNS, TEXT_COLUMNS, to_files, to_memory
+from twinlog.ledger.schema import GAP_COLUMNS, IN_MEMORY, SOURCE_COLUMNS, TEXT_COLUMNS, to_files, to_memory
 from twinlog.model.offsets import UNKNOWN
 
 _MARK_PREFIX = "_mark-"
@@ -129,11 +129,14 @@ class Ledger:
             path, filesystem=self.folder.filesystem, read_dictionary=texts, page_checksum_verification=True
         ) as opened:
             groups = needed_groups(opened.metadata, needed)
-            missing = [name for name in columns if name in SOURCE_COLUMNS and name not in opened.schema_arrow.names]
+            there = set(opened.schema_arrow.names)
+            # Written before this kind of gap, or these columns, were known.
+            filled = dict.fromkeys(GAP_COLUMNS.values(), 0) | dict.fromkeys(SOURCE_COLUMNS, UNKNOWN)
+            missing = [name for name in columns if name in filled and name not in there]
             rows = opened.read_row_groups(groups, columns=[name for name in columns if name not in missing])
             for name in missing:
-                unknown = pa.repeat(pa.scalar(UNKNOWN, IN_MEMORY.field(name).type), rows.num_rows)
-                rows = rows.append_column(name, unknown)
+                value = pa.scalar(filled[name], IN_MEMORY.field(name).type)
+                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
             return rows.select(list(columns))
 
     def last_run(self) -> str | None:

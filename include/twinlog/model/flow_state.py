@@ -15,6 +15,8 @@ from twinlog.errors import FlowStateError
 from twinlog.model.acls import Acl, acl_of
 from twinlog.model.description import Description
 from twinlog.model.failback import FailbackProgress
+from twinlog.model.migration import Migration, to_value
+from twinlog.model.migration import from_json as migration_from_json
 from twinlog.model.takeover_progress import Takeover
 
 
@@ -86,6 +88,8 @@ class FlowRecord:
     """The last failback of the flow, and how far it has come; None where there was none."""
     came_home: bool = False
     """Whether records of the target have ever gone home: they are on the source now, and are not mirrored again."""
+    migration: Migration | None = None
+    """The migration that the flow is part of; None of one that just mirrors."""
 
     def moved_to(self, state: State, flow: str) -> FlowRecord:
         """The record after a change of state, if that change is one that makes sense."""
@@ -120,6 +124,12 @@ class FlowRecord:
             return f"the lease of {flow} is held by {other}, not by {holder}"
         return None
 
+    def reason_to_wait(self, flow: str, migration: str | None) -> str | None:
+        """Why a run that is not part of `migration` (None: of any) has to wait for the one under way, if so."""
+        if self.migration is None or not self.migration.fills or self.migration.id == migration:
+            return None
+        return f"{flow} is being migrated and is at its {self.migration.phase}: its runs are those of `twinlog migrate`"
+
     def released_by(self, holder: Holder) -> FlowRecord:
         """The record after `holder` gave its lease back; another's lease stays."""
         return replace(self, lease=None) if self.is_leased_to(holder) else self
@@ -139,6 +149,7 @@ def to_records(record: FlowRecord) -> dict[str, bytes]:
         "description": json.dumps(asdict(record.description) if record.description else None).encode(),
         "takeover": json.dumps(record.takeover.to_json() if record.takeover else None).encode(),
         "write block": json.dumps([list(astuple(acl)) for acl in record.write_block]).encode(),
+        "migration": to_value(record.migration),
     }
 
 
@@ -147,7 +158,7 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
     try:
         said = {key: json.loads(value) for key, value in values.items()}
         lease, description = said.get("lease"), said.get("description")
-        takeover, failback = said.get("takeover"), said.get("failback")
+        takeover, failback, migration = said.get("takeover"), said.get("failback"), said.get("migration")
         return FlowRecord(
             state=State(said.get("state", State.ACTIVE)),
             lanes=int(said.get("lanes", 0)),
@@ -160,6 +171,7 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
             write_block=tuple(acl_of(words) for words in said.get("write block", ())),
             failback=FailbackProgress(**failback) if failback else None,
             came_home=bool(said.get("came home", False)),
+            migration=migration_from_json(migration) if migration else None,
         )
     except (ValueError, TypeError, KeyError) as wrong:
         raise FlowStateError(

@@ -34,6 +34,8 @@ class GapKind(StrEnum):
     """Were ready in a source topic that was deleted, and created again, before they were copied: lost."""
     STRANDED = "stranded"
     """Had not crossed when the target took over, and were left on the source by the failback, as it was told to."""
+    SKIPPED = "skipped"
+    """Lie before the time or the offset that copying was asked to begin at."""
 
 
 Gaps = Mapping[GapKind, int]

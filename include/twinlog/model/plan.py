@@ -17,12 +17,12 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
 from twinlog.model.budget import NO_LIMIT, Budget, grant
-from twinlog.model.offsets import PartitionPair, Range, Span, offsets_among
+from twinlog.model.offsets import PartitionPair, Range, Span, TopicPartition, offsets_among
 from twinlog.model.positions import Position
 
 
@@ -135,6 +135,8 @@ class Rules:
     start_at: StartAt = StartAt.EARLIEST
     on_expired: Decision = Decision.CONTINUE
     on_recreated: Decision = Decision.CONTINUE
+    begin_at: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where partitions of the source begin that have no position, whatever `start_at` says of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,8 @@ class PlannedRange:
     """How far the source is ready; behind the range's end lies what did not fit the budget."""
     returned: tuple[Span, ...] = ()
     """What the other direction mirrored in, in order: it is not sent back to where it came from."""
+    skipped: int = 0
+    """Offsets right before the range that copying was asked to leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +220,7 @@ def plan(
                 max(partitions.last_stable[row], start),
                 # From before the start on: a lane may begin at a position that lies behind the plan's.
                 _returned(partitions.returned[row], start - lost, start + count),
+                skipped=_skipped(partitions, row, start, rules),
             )
         )
     return Plan(_spread(ranges, tasks), tuple(findings), sum(ready) - sum(granted))
@@ -229,7 +234,9 @@ def _start(
     if position is None:
         # What a partition holds that was added to a mirrored topic is new, whatever `start_at` says.
         is_new = pair.partition >= added.get(pair.target_topic_id, pair.partition + 1)
-        return (end if rules.start_at is StartAt.LATEST and not is_new else log_start), 0, None
+        begin = end if rules.start_at is StartAt.LATEST and not is_new else log_start
+        asked = rules.begin_at.get(pair.source, begin)
+        return min(max(asked, log_start), max(end, log_start)), 0, None
     offset = position.offset
     # A topic made anew is copied from its beginning whatever `start_at` says: all of it is new.
     if not _has_position(position, pair):
@@ -255,6 +262,12 @@ def _returned(spans: Sequence[Span], start: int, end: int) -> tuple[Span, ...]:
     first = bisect_right(spans, start, key=lambda span: span.end)
     after = bisect_right(spans, end, key=lambda span: span.start)
     return tuple(spans[first:after])
+
+
+def _skipped(partitions: Partitions, row: int, start: int, rules: Rules) -> int:
+    """How many offsets lie before `start` that copying was asked to leave out."""
+    asked = partitions.positions[row] is None and partitions.pairs[row].source in rules.begin_at
+    return start - partitions.log_starts[row] if asked else 0
 
 
 def _added(partitions: Partitions) -> dict[UUID, int]:

@@ -35,6 +35,15 @@ _NOTES = {
     "message.timestamp.after.max.ms": "mirrored records keep the source's stamps, whatever the clocks",
     "message.timestamp.difference.max.ms": "mirrored records may be old",
 }
+HELD: Mapping[str, str] = {
+    # A record that is brought late is as old as it is: by its age it would go, or be compacted, as soon as it came.
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "min.compaction.lag.ms": MOST,
+    "max.compaction.lag.ms": MOST,
+}
+"""What a twin has instead of the source's while a migration fills the target."""
+_HELD_NOTE = "held until the migration is cut over; then it is the source's again"
 _RETENTION = ("retention.ms", "retention.bytes")
 _LIMITS = (*_RETENTION, "max.message.bytes")
 
@@ -76,13 +85,20 @@ class SettingRules:
     """What one flow makes of topic settings."""
 
     def __init__(
-        self, travels: Callable[[str], bool], *, defaults_from_source: bool, target_defaults: Mapping[str, str] | None
+        self,
+        travels: Callable[[str], bool],
+        *,
+        defaults_from_source: bool,
+        target_defaults: Mapping[str, str] | None,
+        holds: bool = False,
     ) -> None:
-        """`target_defaults`: what a topic without overrides would have on the target; None where it is not known."""
+        """`target_defaults`: what a topic without overrides would have on the target; None where it is not known.
+        With `holds`, nothing of a twin is deleted or compacted for its age or size."""
         self._asked = travels
         self._travels: dict[str, bool] = {}
         self._defaults_from_source = defaults_from_source
         self._target_defaults = target_defaults
+        self._holds = holds
 
     def travels(self, key: str) -> bool:
         """Whether the flow takes a setting; asked once a setting, not once a topic."""
@@ -100,6 +116,11 @@ class SettingRules:
         for key, value, note in self._wider_limits(source, values):
             values[key] = value
             notes[key] = note
+        if self._holds:
+            # What the flow excludes is the target's people's to say, now as at any time.
+            held = {key: value for key, value in HELD.items() if self.travels(key) and self._known(key)}
+            values |= held
+            notes |= dict.fromkeys(held, _HELD_NOTE)
         own = {key: value for key, value in TWIN_SETTINGS.items() if self._known(key)}
         notes |= {key: _NOTES[key] for key in own if key in _NOTES}
         values |= own

@@ -66,13 +66,15 @@ def held(
     lease_s: float = LEASE_S,
     ours: Description | None = None,
     state: State = State.ACTIVE,
+    migration: str | None = None,
 ) -> Iterator[Held]:
     """Hold the lease for `run` inside the block; `target` and `access` are of the target cluster, and `ours` is how
-    this site describes the flow, which must not differ from what holds there. The flow must be in `state`."""
+    this site describes the flow, which must not differ from what holds there. The flow must be in `state`. A run that
+    is part of a `migration` leaves the flow's rate as it is there."""
     store = flow_store(flow, target)
     # The try as well as the run: process ids come again, in a container that is started again above all.
     holder = Holder(run, f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}")
-    answer = _take(flow, store, target, holder, lease_s, ours, state)
+    answer = _take(flow, store, target, holder, lease_s, ours, state, migration)
     if answer.refused is not None:
         yield answer
         return
@@ -84,7 +86,8 @@ def reason_to_wait(flow: Flow, seen: FlowRecord, run: str, ours: Description) ->
     """Why `run` would not get the lease now, in a sentence; None where it would."""
     taken = seen.leased_by(Lease(run, "", 0), _now_ms()) is None
     differs = why_not(seen.description, ours, flow.name) is not None
-    return _reason(flow, seen, ours) if taken or differs or seen.state is not State.ACTIVE else None
+    waits = seen.reason_to_wait(flow.name, None) is not None
+    return _reason(flow, seen, ours) if taken or differs or waits or seen.state is not State.ACTIVE else None
 
 
 def flow_store(flow: Flow, target: RawClient) -> FlowStore:
@@ -99,13 +102,14 @@ def _take(  # noqa: PLR0917 - who wants the lease of what, each once
     lease_s: float,
     ours: Description | None,
     state: State,
+    migration: str | None,
 ) -> Held:
     seen = FlowRecord()
 
     def decide(found: FlowRecord) -> FlowRecord | None:
         nonlocal seen
         seen = found
-        if found.state is not state:
+        if found.state is not state or found.reason_to_wait(flow.name, migration) is not None:
             return None
         leased = found.leased_by(_lease(holder, lease_s), _now_ms())
         if leased is None:
@@ -114,12 +118,15 @@ def _take(  # noqa: PLR0917 - who wants the lease of what, each once
             if why_not(found.description, ours, flow.name) is not None:
                 return None
             leased = replace(leased, description=adopted(found.description, ours))
-        return replace(leased.laid_out(flow.lanes), throttle_bytes_per_s=int((flow.throttle or 0) * 1_000_000))
+        laid_out = leased.laid_out(flow.lanes)
+        if migration is not None:
+            return laid_out
+        return replace(laid_out, throttle_bytes_per_s=int((flow.throttle or 0) * 1_000_000))
 
     record = target.run(store.change(decide))
     if record is not None:
         return Held(holder, record)
-    return Held(holder, seen, _reason(flow, seen, ours))
+    return Held(holder, seen, _reason(flow, seen, ours, migration))
 
 
 def _settle_lanes(flow: Flow, store: FlowStore, target: RawClient, taken: Held) -> Held:
@@ -209,9 +216,11 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def _reason(flow: Flow, seen: FlowRecord, ours: Description | None = None) -> str:
+def _reason(flow: Flow, seen: FlowRecord, ours: Description | None = None, migration: str | None = None) -> str:
     if seen.state is not State.ACTIVE:
         return f"{flow.name} is {seen.state}; nothing was copied"
+    if (waits := seen.reason_to_wait(flow.name, migration)) is not None:
+        return f"{waits}; nothing was copied"
     if ours is not None and (differs := why_not(seen.description, ours, flow.name)) is not None:
         return f"{differs}; nothing was copied"
     if seen.lease is None:

@@ -53,6 +53,7 @@ from twinlog.operations.run_scope import (
     NO_LIMITS,
     Ends,
     Limits,
+    begins,
     plan_of_run,
     seconds_of_run,
     topics_of_run,
@@ -92,8 +93,10 @@ class Mirror:
         show: Show | None = None,
         lease_s: float = LEASE_S,
         state: State = State.ACTIVE,
+        migration: str | None = None,
     ) -> None:
-        """`show` is called every second of copying with how far it has come; the flow runs only in `state`."""
+        """`show` is called every second of copying with how far it has come; the flow runs only in `state`, and runs
+        that are part of a `migration` keep the rate that holds on the target."""
         self._topology = topology
         self._flow = flow
         self._ends = ends
@@ -101,6 +104,7 @@ class Mirror:
         self._show = show
         self._lease_s = lease_s
         self._state = state
+        self._migration = migration
         self._policy = naming_of(flow)
 
     def run(self, execute: Executor, *, tasks: int, limits: Limits = NO_LIMITS, run: str | None = None) -> MirrorResult:
@@ -137,7 +141,14 @@ class Mirror:
             target = scene.sides.target
             ours = described(self._topology, self._flow)
             with held(
-                self._flow, self._ends.target, target, run, lease_s=self._lease_s, ours=ours, state=self._state
+                self._flow,
+                self._ends.target,
+                target,
+                run,
+                lease_s=self._lease_s,
+                ours=ours,
+                state=self._state,
+                migration=self._migration,
             ) as lease:
                 if lease.refused is not None:
                     return kind(self._flow.name, run, skipped=lease.refused)
@@ -178,7 +189,8 @@ class Mirror:
         if back is not None:
             findings = (*found.findings, *back.findings)
             found = replace(found, partitions=back.bounded(found.partitions), findings=findings)
-        planned = plan_of_run(self._flow, found.partitions, lanes, tasks, limits)
+        begin_at = begins(source, found.partitions, limits)
+        planned = plan_of_run(self._flow, found.partitions, lanes, tasks, limits, begin_at)
         reports = self._execute(execute, planned, self._orders(planned, found, lease, limits))
         if any(report.outcome is Outcome.FENCED for report in reports) and self._is_held(target, lease.holder):
             reports = held_to_the_end(reports)

@@ -26,7 +26,7 @@ from twinlog.operations.lease import reason_to_wait
 from twinlog.operations.mirror_result import failures_of, planned_findings
 from twinlog.operations.position_keeping import renewal_due
 from twinlog.operations.recording import anything_new
-from twinlog.operations.run_scope import NO_LIMITS, Ends, Limits, plan_of_run, topics_of_run, up_to_time
+from twinlog.operations.run_scope import NO_LIMITS, Ends, Limits, begins, plan_of_run, topics_of_run, up_to_time
 from twinlog.operations.survey import survey
 from twinlog.operations.twin_planning import Sides
 from twinlog.operations.way_back import compacted_both_ways
@@ -111,7 +111,8 @@ class Looking:
             if refused is not None:
                 return replace(nothing, refused=refused)
             found, findings = self._survey(source, target, limits)
-            planned = plan_of_run(self.flow, found, self.flow.lanes, self.flow.lanes, limits)
+            lanes, begin_at = self.flow.lanes, begins(source, found, limits)
+            planned = plan_of_run(self.flow, found, lanes, lanes, limits, begin_at)
             findings = (*findings, *planned_findings(planned))
             new = sorted({one.partition.topic for one in findings if one.kind is FindingKind.TARGET_MISSING})
             # A missing twin is what the run is going to make.

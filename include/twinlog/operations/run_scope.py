@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.log_offsets import AtTime, list_offsets
@@ -43,6 +43,12 @@ class Limits:
     topics: frozenset[str] | None = None
     until_ms: int | None = None
     """Copy no further than to the first record that is stamped with this time or a later one."""
+    from_ms: int | None = None
+    """Begin partitions that have no position at the first record that is stamped with this time or a later one."""
+    from_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Begin these partitions of the source, where they have no position, at these offsets."""
+    own_budget: bool = False
+    """`max_bytes` and `max_seconds` hold in place of the flow's budget, and not within it."""
 
 
 NO_LIMITS = Limits()
@@ -77,39 +83,68 @@ def _not_taken(flow: Flow, name: str, source: ClusterMetadata, reason: LeftOut |
     return f'cluster {flow.source} shows no topic "{name}"{hint}'
 
 
-def plan_of_run(flow: Flow, found: Partitions, lanes: int, tasks: int, limits: Limits) -> Plan:
-    """What to copy of what was found, within the flow's limits and the run's."""
-    wanted = [flow.budget_bytes, limits.max_bytes]
+def plan_of_run(  # noqa: PLR0917 - all that a plan is made of, each once
+    flow: Flow,
+    found: Partitions,
+    lanes: int,
+    tasks: int,
+    limits: Limits,
+    begin_at: Mapping[TopicPartition, int] | None = None,
+) -> Plan:
+    """What to copy of what was found, within the flow's limits and the run's; see `begins` for where it begins."""
+    wanted = [limits.max_bytes] if limits.own_budget else [flow.budget_bytes, limits.max_bytes]
     return plan(
         found,
         lambda pair: lane_of(pair.target, lanes),
         tasks,
         Budget(
-            bytes=min(size for size in wanted if size is not None),
-            records=flow.budget_records,
+            bytes=min((size for size in wanted if size is not None), default=None),
+            records=None if limits.own_budget else flow.budget_records,
             seconds=seconds_of_run(flow, limits),
             bytes_per_second=flow.throttle * 1e6 if flow.throttle else None,
         ),
-        Rules(StartAt(flow.topics_from), Decision(flow.on_expired)),
+        Rules(StartAt(flow.topics_from), Decision(flow.on_expired), begin_at=begin_at or {}),
     )
 
 
 def seconds_of_run(flow: Flow, limits: Limits) -> float:
-    return min(flow.budget_seconds, limits.max_seconds or float("inf"))
+    asked = limits.max_seconds or float("inf")
+    return asked if limits.own_budget else min(flow.budget_seconds, asked)
+
+
+def begins(source: RawClient, found: Partitions, limits: Limits) -> dict[TopicPartition, int]:
+    """Where partitions without a position are to begin, of which the run's limits say so."""
+    without = [pair.source for pair, position in zip(found.pairs, found.positions, strict=True) if position is None]
+    if not without or (limits.from_ms is None and not limits.from_offsets):
+        return {}
+    at = {partition: limits.from_offsets[partition] for partition in without if partition in limits.from_offsets}
+    if limits.from_ms is None:
+        return at
+    ends = dict(zip((pair.source for pair in found.pairs), found.last_stable, strict=True))
+    first = _first_since(source, [partition for partition in without if partition not in at], limits.from_ms)
+    return at | {partition: offset if offset >= 0 else ends[partition] for partition, offset in first.items()}
 
 
 def up_to_time(source: RawClient, found: Partitions, until_ms: int | None) -> Partitions:
     """`found` with nothing ready beyond the first record of that time; what was copied already stays copied."""
     if until_ms is None or not found.pairs:
         return found
-    view = source.run(source.metadata({pair.source_topic for pair in found.pairs}))
-    listing = source.run(list_offsets(source, view, [pair.source for pair in found.pairs], AtTime(until_ms)))
+    first_later = _first_since(source, [pair.source for pair in found.pairs], until_ms)
+    return replace(found, last_stable=_bounded(found, first_later))
+
+
+def _first_since(
+    source: RawClient, partitions: Sequence[TopicPartition], timestamp_ms: int
+) -> Mapping[TopicPartition, int]:
+    """Each partition's first record of that time or a later one; -1 where it has none."""
+    view = source.run(source.metadata({partition.topic for partition in partitions}))
+    listing = source.run(list_offsets(source, view, partitions, AtTime(timestamp_ms)))
     if listing.failed:
         raise ClusterUnreachableError(
             f"cluster {source.alias}: which records are older than the time asked for can't be told: "
             f"{dict(listing.failed)}; try again"
         )
-    return replace(found, last_stable=_bounded(found, listing.offsets))
+    return listing.offsets
 
 
 def _bounded(found: Partitions, first_later: Mapping[TopicPartition, int]) -> list[int]:

@@ -72,7 +72,15 @@ async def read_memory(sides: Sides, rules: SyncRules) -> Memory:
             f"no ACL or quota is compared, and topics that may have come from {flow.target} are neither created there "
             "nor are their settings compared",
         )
-    return Memory(here, opposite, rules.may_have_come, lost_here, lost_opposite)
+    return Memory(here, opposite, rules.may_have_come, lost_here, lost_opposite, await _holds(sides, rules))
+
+
+async def _holds(sides: Sides, rules: SyncRules) -> bool:
+    topic = state_topic(rules.flow.source, rules.flow.target)
+    if topic not in sides.target_view.topics:
+        return False
+    migration = (await FlowStore(sides.target, rules.flow.name, topic).read()).migration
+    return migration is not None and migration.holding
 
 
 def _needs_opposite(sides: Sides, rules: SyncRules, memory: str) -> bool:

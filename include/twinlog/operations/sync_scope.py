@@ -52,6 +52,8 @@ class Memory:
     lost_here: str | None = None
     lost_opposite: str | None = None
     """Why it can't be read, and what is not done for that, in a sentence; what is known is then nothing."""
+    holds: bool = False
+    """A migration is under way that keeps the target from deleting and compacting."""
 
     @property
     def lost(self) -> list[str]:

@@ -88,6 +88,7 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         rules.settings.accepts,
         defaults_from_source=flow.use_defaults_from == "source",
         target_defaults=None if defaults is None else defaults.settings,
+        holds=memory.holds,
     )
     readable = here.topics.keys()
     create = tuple(

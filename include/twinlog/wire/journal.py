@@ -42,6 +42,7 @@ _KINDS = (
     GapKind.FILTERED,
     GapKind.RECREATED,
     GapKind.STRANDED,
+    GapKind.SKIPPED,
 )
 _KIND_CODES = {kind: code for code, kind in enumerate(_KINDS)}
 

@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 from twinlog.errors import FlowStateError
 from twinlog.model.acls import Acl, Pattern
 from twinlog.model.flow_state import ALLOWED, FlowRecord, Holder, Lease, State, from_records, to_records
+from twinlog.model.migration import Migration, Phase
 from twinlog.model.takeover import Kind
 from twinlog.model.takeover_progress import Takeover
 
 LEASES = st.none() | st.builds(Lease, st.text(), st.text(), st.integers(0, 2**53))
 TAKEOVERS = st.none() | st.builds(Takeover, st.text(), st.sampled_from(Kind), st.integers(0), st.integers(0, 5))
+MIGRATIONS = st.none() | st.builds(
+    Migration, st.text(), st.sampled_from(Phase), from_offsets=st.just((("orders", 1, 7),))
+)
 RECORDS = st.builds(
     FlowRecord,
     st.sampled_from(State),
@@ -22,6 +26,7 @@ RECORDS = st.builds(
     st.integers(0, 10**12),
     takeover=TAKEOVERS,
     write_block=st.just((Acl("topic", "orders", Pattern.LITERAL, "User:a", "*", "WRITE", "DENY"),)) | st.just(()),
+    migration=MIGRATIONS,
 )
 
 
@@ -99,3 +104,14 @@ def test_lanes_of_an_older_layout_are_noted_until_they_are_fenced() -> None:
     more = fewer.laid_out(3)
     assert (more.lanes, more.retiring_lanes) == (3, 4)
     assert more.laid_out(3) == more
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_while_a_migration_fills_the_target_only_its_own_runs_do_not_wait(phase: Phase) -> None:
+    record = FlowRecord(migration=Migration("m", phase))
+
+    waits = record.reason_to_wait("nyc->lon", None)
+
+    assert (waits is not None) == (phase in (Phase.SETTINGS, Phase.BACKFILL))
+    assert record.reason_to_wait("nyc->lon", "m") is None
+    assert FlowRecord().reason_to_wait("nyc->lon", None) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twinlog.model.budget import Budget
 from twinlog.model.lanes import lane_of
-from twinlog.model.offsets import PartitionPair, Span
+from twinlog.model.offsets import PartitionPair, Span, TopicPartition
 from twinlog.model.plan import (
     Decision,
     FindingKind,
@@ -216,3 +216,23 @@ def test_shares_are_even_whole_and_within_the_budget(seed: int) -> None:
         (sum(i.bytes for t in planned.tasks for i in t.ranges if i.lane == number) for number in lanes), default=0
     )
     assert max(weights, default=0) - min(weights, default=0) <= heaviest_lane
+
+
+def test_partitions_without_a_position_begin_where_they_are_asked_to_and_what_lies_before_is_counted() -> None:
+    found = estate([100, 100, 100, 100], [None, position(40), None, None], [10, 10, 50, 10])
+    begin_at = {TopicPartition("orders", number): 30 for number in range(3)}
+
+    planned = plan(found, lane, 2, rules=Rules(begin_at=begin_at))
+
+    assert ranges(planned) == {0: (30, 100), 1: (40, 100), 2: (50, 100), 3: (10, 100)}
+    skipped = {item.pair.partition: item.skipped for task in planned.tasks for item in task.ranges}
+    assert skipped == {0: 20, 1: 0, 2: 0, 3: 0}
+
+
+@given(st.integers(0, 200), st.integers(0, 100), st.integers(0, 100))
+def test_a_beginning_is_never_outside_the_log(asked: int, start: int, length: int) -> None:
+    begin_at = {TopicPartition("orders", 0): asked}
+    planned = only(plan(estate([start + length], starts=[start]), lane, 1, rules=Rules(begin_at=begin_at)))
+
+    assert planned.range.start == min(max(asked, start), start + length)
+    assert planned.skipped == planned.range.start - start

@@ -173,3 +173,29 @@ def test_after_the_differences_are_made_there_are_none(
     assert len({change.name for change in changes}) == len(changes)
     assert all(change.before == target.get(change.name) for change in changes)
     assert list(found.differences("t", wanted, replace(now, overrides=made, effective={**DEFAULTS, **made}))) == []
+
+
+def test_while_a_migration_holds_nothing_of_a_twin_goes_for_its_age_and_then_the_source_s_settings_are_back() -> None:
+    def planned(*, holds: bool) -> SettingRules:
+        accepts = config_filter(Flow("nyc", "lon", config_properties_exclude=("retention.bytes",))).accepts
+        known = {**DEFAULTS, "min.compaction.lag.ms": "0", "max.compaction.lag.ms": MOST}
+        return SettingRules(accepts, defaults_from_source=False, target_defaults=known, holds=holds)
+
+    source = settings(retention_ms="1000", cleanup_policy="compact,delete")
+    held = planned(holds=True).wanted(source, 1).values
+    now = TopicSettings(held, {**DEFAULTS, **held})
+
+    changes = list(planned(holds=False).differences("orders", planned(holds=False).wanted(source, 1), now))
+
+    assert held == {
+        **OWN,
+        "cleanup.policy": "compact,delete",
+        "retention.ms": "-1",
+        "min.compaction.lag.ms": MOST,
+        "max.compaction.lag.ms": MOST,
+    }
+    assert {(change.name, change.after) for change in changes} == {
+        ("retention.ms", "1000"),
+        ("min.compaction.lag.ms", None),
+        ("max.compaction.lag.ms", None),
+    }
