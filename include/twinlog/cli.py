@@ -22,6 +22,7 @@ from twinlog.commands import (
     failover,
     heartbeat,
     ledger,
+    migrate,
     mirror,
     reconcile,
     status,
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         failover,
         switchover,
         failback,
+        migrate,
     ):
         command.add_to(verbs, common)
     return parser

@@ -149,6 +149,10 @@ class SparkFailedError(TwinlogError):
     retriable = True
 
 
+class AdoptionError(TwinlogError):
+    """Another mirror's copy can't be gone on with as it is."""
+
+
 class CanaryError(TwinlogError):
     """Marked records did not arrive as they were sent."""
 

@@ -1,0 +1,282 @@
+"""A migration: a cluster moved for good, phase by phase, as `twinlog.model.migration` has them.
+
+Each phase can be done again and comes to the same, and which one it is at is kept on the target: whatever ends a
+migration, the next call goes on from there, on any machine. `Migrating.run` is the whole of it in one go, up to what a
+person has to approve; Airflow takes the phases one by one, each in a task.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from twinlog.cluster.copy_order import Executor
+from twinlog.errors import ClusterError, FlowStateError
+from twinlog.ledger.store import Ledger
+from twinlog.model.migration import Migration, Phase
+from twinlog.model.reconciliation import Verdict
+from twinlog.model.topology import Flow, Topology
+from twinlog.operations.adopting import Adopting, Adoption
+from twinlog.operations.adopting import Mirror as OtherMirror
+from twinlog.operations.backfilling import HELD_BACK_S, Backfilled, Backfilling, Left, Wait, left_of, sum_of
+from twinlog.operations.migrate_result import MigrateResult
+from twinlog.operations.migration_clean_up import CleaningUp
+from twinlog.operations.migration_evidence import (
+    Evidence,
+    acl_table,
+    group_table,
+    last_migration,
+    topic_table,
+)
+from twinlog.operations.migration_keeping import Asked, begin, change, migration_of
+from twinlog.operations.migration_page import page
+from twinlog.operations.migration_proof import prove
+from twinlog.operations.mirror import Mirror, new_run_id
+from twinlog.operations.mirror_result import MirrorResult
+from twinlog.operations.progress import Show
+from twinlog.operations.reconcile import prove_here
+from twinlog.operations.reconcile_evidence import Executor as Prover
+from twinlog.operations.reconcile_result import Reconciliation
+from twinlog.operations.run_scope import NO_LIMITS, Ends, Limits
+from twinlog.operations.sync import Sync
+
+LIVE_ROUNDS = 100
+"""A source that gains faster than ordinary runs copy is told of, and not chased for ever."""
+
+__all__ = ["Asked", "MigrateResult", "Migrating"]
+
+
+class Migrating:
+    """The migration of one flow; `tell` takes a sentence for people, `wait` lets seconds pass."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        flow: Flow,
+        ends: Ends,
+        ledger: Ledger,
+        *,
+        show: Show | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+        wait: Wait = time.sleep,
+    ) -> None:
+        self._topology = topology
+        self._flow = flow
+        self._ends = ends
+        self._ledger = ledger
+        self._show = show
+        self._tell = tell
+        self._wait = wait
+
+    def begin(self, asked: Asked) -> Migration:
+        """The migration under way, with what is asked of it now, or a new one."""
+        return begin(self._flow, self._ends, asked, new_run_id())
+
+    def look(self, asked: Asked) -> MigrateResult:
+        """How far it is, and what is left to copy; nothing is changed."""
+        migration = migration_of(self._flow, self._ends.target) or Migration("none yet")
+        limits = Limits(
+            from_ms=asked.from_ms if asked.from_ms is not None else migration.from_ms,
+            from_offsets=asked.from_offsets or migration.begins(),
+        )
+        left = self._left(limits)
+        synced = Sync(self._topology, self._flow, self._ends.source, self._ends.target).run(dry_run=True)
+        notes = tuple(f"to be changed: {change.kind} {change.resource}: {change.name}" for change in synced.changes)
+        return MigrateResult(
+            self._flow.name,
+            migration,
+            dry_run=True,
+            left_records=left.records,
+            left_bytes=int(left.bytes),
+            notes=(*notes, *synced.warnings),
+        )
+
+    def settings(self) -> tuple[Adoption, tuple[str, ...]]:
+        """Topics, settings and permissions on the target, and what another mirror has left made ours; what there is
+        to say of it."""
+        migration = self._at(Phase.SETTINGS)
+        if migration is None:
+            return Adoption(), ()
+        # Noted before it is done, so that no sync in between takes it back.
+        self._change(migration, lambda found: replace(found, holding=True))
+        synced = Sync(self._topology, self._flow, self._ends.source, self._ends.target).run()
+        if synced.skipped is not None:
+            raise FlowStateError(synced.skipped)
+        if synced.failed:
+            raise ClusterError("; ".join(synced.failed))
+        notes = list(synced.warnings)
+        if not self._flow.sync_topic_configs_enabled:
+            notes.append(
+                f"{self._flow.name}: sync.topic.configs.enabled is false, so retention and cleaning on "
+                f"{self._flow.target} are not held: what comes late may be deleted by its age"
+            )
+        adoption = self._adopt(migration)
+        notes += adoption.sentences
+        adopted = sum(one.records for one in adoption.adopted)
+        said = f"{len(synced.changes):,} changes on {self._flow.target}" + (
+            f"; {adopted:,} records of another mirror were compared with the source's and adopted" if adopted else ""
+        )
+        self._move(migration, Phase.BACKFILL, said, notes)
+        return adoption, tuple(notes)
+
+    def backfill(self, execute: Executor, *, tasks: int) -> Backfilled:
+        """Copy what is there, until little is left."""
+        migration = self._at(Phase.BACKFILL)
+        if migration is None:
+            return Backfilled()
+        done = Backfilling(
+            self._topology,
+            self._flow,
+            self._ends,
+            self._ledger,
+            migration,
+            show=self._show,
+            tell=self._tell,
+            wait=self._wait,
+        ).run(execute, tasks=tasks)
+        said = f"{done.records:,} records, {done.bytes / 1e6:,.1f} MB in {done.runs} runs"
+        self._move(migration, Phase.LIVE, said, done.warnings)
+        return done
+
+    def live(self, execute: Executor, *, tasks: int) -> tuple[str, ...]:
+        """Ordinary runs, this one's or a scheduler's, until the flow keeps up; what there is to say of them."""
+        migration = self._at(Phase.LIVE)
+        if migration is None:
+            return ()
+        mirror = Mirror(self._topology, self._flow, self._ends, self._ledger, show=self._show)
+        said: tuple[str, ...] = ()
+        for _ in range(LIVE_ROUNDS):
+            ran = mirror.run(execute, tasks=tasks)
+            if ran.skipped is not None:
+                self._tell(ran.skipped)
+                self._wait(HELD_BACK_S)
+            said = tuple(dict.fromkeys((*said, *ran.warnings)))
+            if ran.skipped is None and not self._left().over(_rate(ran)):
+                self._move(migration, Phase.PROOF, "the flow keeps up by ordinary runs", said)
+                return said
+        raise FlowStateError(
+            f"{self._flow.name}: after {LIVE_ROUNDS} runs {self._left().records:,} records are still to be copied: its "
+            "source gains as fast as it copies; raise its throttle or its lanes, then go on with `twinlog migrate`"
+        )
+
+    def prove(self, execute: Prover = prove_here, *, tasks: int = 1) -> Reconciliation | None:
+        """Compare everything that both logs hold; None where that has been done."""
+        migration = self._at(Phase.PROOF)
+        if migration is None:
+            return None
+        topology, flow, ends, ledger = self._topology, self._flow, self._ends, self._ledger
+        found = prove(topology, flow, ends, ledger, migration.id, execute, tasks=tasks)
+        facts = {"verdict": found.verdict.value, "verdict_sentence": found.sentence, "verdict_report": found.report}
+        if found.verdict is Verdict.EQUAL:
+            self._move(migration, Phase.CUT_OVER, found.sentence, found.notes, **facts)
+        else:
+            evidence = Evidence(self._ledger, migration.id)
+            evidence.write({**evidence.read(), **facts})
+        return found
+
+    def clean_up(self) -> MigrateResult:
+        """Remove what is ours on both clusters; again and again, where it is cut short."""
+        migration = migration_of(self._flow, self._ends.target)
+        known = last_migration(self._ledger)
+        if migration is None and known is not None and (said := Evidence(self._ledger, known).read()).get("removed"):
+            notes = (f"{self._flow.name} was cleaned up before",)
+            done = Migration(known, Phase.CLEAN_UP)
+            return MigrateResult(self._flow.name, done, notes=notes, report=said.get("report"))
+        # What the report says of settings and permissions is asked of what is about to be removed.
+        report = None if migration is None else self.report(migration)
+        found = CleaningUp(self._topology, self._flow, self._ends).run()
+        if migration is None:
+            raise FlowStateError(f"{self._flow.name} is not being migrated")
+        evidence = Evidence(self._ledger, migration.id)
+        before = evidence.read().get("removed", [])
+        evidence.done(
+            Phase.CLEAN_UP,
+            f"{len(found.removed):,} things were removed",
+            removed=list(dict.fromkeys((*before, *found.removed))),
+            report=report,
+        )
+        evidence.note(found.left)
+        return MigrateResult(
+            self._flow.name,
+            migration,
+            done=() if found.failures else (Phase.CLEAN_UP,),
+            notes=found.left,
+            failures=found.failures,
+            removed=found.removed,
+            report=report,
+        )
+
+    def report(self, migration: Migration) -> str:
+        """Write the report anew from all that is known; where its page is."""
+        evidence = Evidence(self._ledger, migration.id)
+        said = evidence.read()
+        with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
+            topics = topic_table(self._topology, self._flow, self._ledger, source, target)
+            acls = acl_table(self._flow, target)
+        groups = group_table(said.get("cut_over"))
+        for name, table in (("topics", topics), ("groups", groups), ("acls", acls)):
+            evidence.publish(f"-{name}.parquet", table)
+        return evidence.publish(".html", page(self._flow.name, said, topics, groups, acls).encode())
+
+    def run(self, asked: Asked, execute: Executor, *, tasks: int) -> MigrateResult:
+        """Go on from wherever it is, up to what a person has to approve."""
+        before = self.begin(asked)
+        adoption, notes = self.settings()
+        backfilled = self.backfill(execute, tasks=tasks)
+        said = self.live(execute, tasks=tasks)
+        proof = self.prove()
+        differs = proof is not None and proof.verdict is not Verdict.EQUAL
+        after = self._current()
+        phases = list(Phase)
+        done = tuple(phases[phases.index(before.phase) : phases.index(after.phase)])
+        return MigrateResult(
+            self._flow.name,
+            after,
+            done=done,
+            backfilled=backfilled,
+            adopted=sum(one.records for one in adoption.adopted),
+            notes=(*notes, *backfilled.warnings, *said, *(() if proof is None else proof.notes)),
+            failures=(proof.sentence,) if proof is not None and differs else (),
+            report=self.report(after),
+        )
+
+    def _adopt(self, migration: Migration) -> Adoption:
+        if migration.adopts is None:
+            return Adoption()
+        mirror = OtherMirror(migration.adopts)
+        topology, flow, ends, ledger = self._topology, self._flow, self._ends, self._ledger
+        return Adopting(topology, flow, ends, ledger, mirror, migration.id, self._tell).run()
+
+    def _left(self, limits: Limits = NO_LIMITS) -> Left:
+        with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
+            return sum_of(left_of(self._topology, self._flow, source, target, limits).values())
+
+    def _at(self, phase: Phase) -> Migration | None:
+        """The migration if it is at this phase; None where that is done. One that is not there yet is an error."""
+        migration = self._current()
+        phases = list(Phase)
+        if phases.index(migration.phase) < phases.index(phase):
+            raise FlowStateError(f"the migration of {self._flow.name} is at its {migration.phase}; {phase} comes later")
+        return migration if migration.phase is phase else None
+
+    def _current(self) -> Migration:
+        migration = migration_of(self._flow, self._ends.target)
+        if migration is None:
+            raise FlowStateError(f"{self._flow.name} is not being migrated; begin with `twinlog migrate`")
+        return migration
+
+    def _move(self, migration: Migration, phase: Phase, said: str, notes: Sequence[str] = (), **facts: object) -> None:
+        evidence = Evidence(self._ledger, migration.id)
+        evidence.done(migration.phase, said, **facts)
+        evidence.note(notes)
+        self._change(migration, lambda found: found.moved_to(phase, self._flow.name))
+        self._tell(f"{self._flow.name}: {migration.phase}: {said}; next is {phase}")
+
+    def _change(self, migration: Migration, decide: Callable[[Migration], Migration]) -> None:
+        with self._ends.target.raw() as target:
+            change(self._flow, target, migration.id, decide)
+
+
+def _rate(ran: MirrorResult) -> float | None:
+    return ran.recorded.bytes / ran.seconds if ran.seconds and ran.recorded.bytes else None
