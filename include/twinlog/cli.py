@@ -18,6 +18,7 @@ from twinlog.commands import (
     canary,
     checkpoint,
     control,
+    drill,
     failback,
     failover,
     heartbeat,
@@ -110,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         failover,
         switchover,
         failback,
+        drill,
         migrate,
     ):
         command.add_to(verbs, common)

@@ -165,6 +165,10 @@ class CopyIncompleteError(TwinlogError):
     """A run ended, and something that it should have copied was not."""
 
 
+class DrillError(TwinlogError):
+    """A drill could not be carried out, or its consumers could not read."""
+
+
 class FailbackError(TwinlogError):
     """A failback could not go on; run again, it goes on where it stopped."""
 

@@ -45,6 +45,7 @@ def fail_back(
     assert plan.refused == ()
     result = failback_of(flow).carry_out(plan, carry_out_here, tasks=2)
     assert result.complete, result.failure
+    assert result.figures["verdict"] == "equal", result.warnings
     return result
 
 

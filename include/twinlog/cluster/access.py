@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twinlog.cluster.client_config import ClientConfig, for_kafka_python, for_librdkafka
 from twinlog.cluster.exact_writer import ExactWriter
@@ -21,6 +21,9 @@ from twinlog.cluster.tokens import TokenSource
 from twinlog.model.client_settings import client_settings
 from twinlog.model.clients import profile_settings
 from twinlog.model.topology import Flow, Topology
+
+if TYPE_CHECKING:
+    import confluent_kafka
 
 DEFAULT_TIMEOUT_S = 30.0
 TokenCallback = Callable[[str | None], tuple[str, float]]
@@ -42,6 +45,16 @@ class ClusterAccess:
     def exact_writer(self) -> ExactWriter:
         """A client that writes records, each once and in order."""
         return ExactWriter(self.alias, *self._librdkafka())
+
+    def consumer(self, settings: Mapping[str, Any]) -> confluent_kafka.Consumer:
+        """A plain consumer, as users have them, with these settings over the cluster's."""
+        import confluent_kafka  # noqa: PLC0415 - not needed where Spark's tasks run
+
+        config, token = self._librdkafka()
+        values = {**config, **settings}
+        if token is not None:
+            values["oauth_cb"] = token
+        return confluent_kafka.Consumer(values)
 
     def raw(self, timeout_s: float = DEFAULT_TIMEOUT_S, beside: RawClient | None = None) -> RawClient:
         """A client for the raw protocol, connected; on the loop of the client `beside` it, if there is one."""

@@ -45,6 +45,9 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-degraded", action="store_true", help="begin although the returned cluster is not whole"
     )
+    parser.add_argument(
+        "--block-writes", action="store_true", help="keep producers on the target from writing by ACLs, at the end"
+    )
     parser.add_argument("--quiet", metavar="SECONDS", type=seconds, help="cut when nobody has written for so long (5)")
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds, help="how long to wait for that (600)")
     approving.add_options(parser)
@@ -68,6 +71,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
         Stranded(asked.stranded),
         rebuild_damaged=asked.rebuild_damaged,
         accept_degraded=asked.accept_degraded,
+        block_writes=asked.block_writes,
     )
     plan = failback.plan(request)
     if asked.dry_run or plan.refused:

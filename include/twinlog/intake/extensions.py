@@ -12,7 +12,7 @@ from typing import Any
 from twinlog.errors import ConfigurationError
 from twinlog.model.filters import NameFilter, config_filter, group_filter, topic_filter
 from twinlog.model.flow import Flow
-from twinlog.model.naming import NamingPolicy, policy_of
+from twinlog.model.naming import NamingPolicy, but_for_schemas, policy_of
 from twinlog.model.way_home import GoesHome, Homeward, WayHome
 
 
@@ -40,7 +40,7 @@ def naming_of(flow: Flow) -> NamingPolicy:
     if flow.naming_policy is None:
         return policy_of(flow)
     policy: NamingPolicy = _made(flow, "naming.policy", flow.naming_policy, ("target_name", "source_name"))
-    return policy
+    return but_for_schemas(flow, policy)
 
 
 def _filter(flow: Flow, setting: str, entry_point: str) -> NameFilter:

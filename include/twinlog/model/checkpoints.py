@@ -23,6 +23,9 @@ from enum import StrEnum
 
 NO_LEADER_EPOCH = -1
 
+DRILL = ".drill"
+"""What the name of a drill's shadow group ends with."""
+
 _OWN_GROUP = re.compile(r"twinlog\..+->.+")
 
 
@@ -151,6 +154,11 @@ def is_ours(there: Commit, written: Written | None) -> bool:
 def is_position_group(group: str) -> bool:
     """Whether a flow keeps its positions under this name; such groups are never checkpointed."""
     return _OWN_GROUP.fullmatch(group) is not None
+
+
+def is_own_group(group: str) -> bool:
+    """Whether Twinlog made this group for itself: for a flow's positions, or for a drill."""
+    return is_position_group(group) or group.endswith(DRILL)
 
 
 def checkpoints_transactional_id(flow: str) -> str:

@@ -44,6 +44,13 @@ class RunningSettings:
         "When Airflow sends canaries through the flow; by hand only if not set.",
         section=_RUNNING,
     )
+    drill_schedule: str | None = setting(
+        "drill.schedule",
+        "@weekly",
+        Schedule(),
+        "When Airflow rehearses a failover of the flow, on shadow groups; by hand only where it is null.",
+        section=_RUNNING,
+    )
     spark: str | None = setting(
         "spark",
         None,

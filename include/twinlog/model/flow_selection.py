@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twinlog.model.kinds import Choice, EntryPoint, Patterns, Separator, TopicFormat
+from twinlog.model.kinds import Choice, EntryPoint, Patterns, Separator, Text, TopicFormat
 from twinlog.model.settings import setting
 
 _SELECTION = "What is mirrored"
@@ -133,6 +133,14 @@ class NamingSettings:
         EntryPoint(),
         "A Python class that names topics: called with the flow, it has `target_name(topic)` and "
         "`source_name(remote_topic)`. Only with `naming: custom`, in place of `naming.format`.",
+        section=_NAMING,
+    )
+    schemas_topic: str | None = setting(
+        "schemas.topic",
+        None,
+        Text(),
+        "The Schema Registry's topic, usually `_schemas`: mirrored under its own name whatever `naming` says, and "
+        "whether or not `topics` names it, so that schema ids mean the same on both sides. One way only.",
         section=_NAMING,
     )
     replication_policy_separator: str = setting(

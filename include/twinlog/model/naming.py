@@ -85,8 +85,35 @@ class Custom:
         return remote_topic[len(self.before) : len(remote_topic) - len(self.after)] or None
 
 
+@dataclass(frozen=True)
+class AllBut:
+    """Another policy, but for one topic that has the same name on both sides."""
+
+    others: NamingPolicy
+    topic: str
+
+    def target_name(self, topic: str) -> str:
+        return topic if topic == self.topic else self.others.target_name(topic)
+
+    def source_name(self, remote_topic: str) -> str | None:
+        if remote_topic == self.topic:
+            return remote_topic
+        topic = self.others.source_name(remote_topic)
+        return None if topic == self.topic else topic
+
+
+def but_for_schemas(flow: Flow, policy: NamingPolicy) -> NamingPolicy:
+    """The flow's naming of everything but the Schema Registry's topic, which keeps its name."""
+    kept = flow.schemas_topic
+    return policy if kept is None or policy.target_name(kept) == kept else AllBut(policy, kept)
+
+
 def policy_of(flow: Flow) -> NamingPolicy:
     """A flow's naming; one that is a Python entry point is made by `twinlog.intake.extensions` instead."""
+    return but_for_schemas(flow, _policy_of(flow))
+
+
+def _policy_of(flow: Flow) -> NamingPolicy:
     if flow.naming == "prefixed":
         return Prefixed(flow.source + flow.replication_policy_separator)
     if flow.naming == "identity":

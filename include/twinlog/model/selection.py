@@ -57,6 +57,9 @@ class TopicSelection:
 
     def left_out(self, topic: str) -> LeftOut | None:
         """Why a topic of the source is not mirrored, or None where it is."""
+        if topic == self._flow.schemas_topic:
+            # Named on purpose, whatever else its name looks like.
+            return None
         if is_internal(topic, self._flow.replication_policy_separator):
             return LeftOut.INTERNAL
         if isinstance(self._flow, WayHome):

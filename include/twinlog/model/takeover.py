@@ -178,6 +178,8 @@ class TakeoverPlan:
     provisional: str | None = None
     """Why offsets are looked up once more when the writers are fenced, in a sentence; None where they hold."""
     notes: tuple[str, ...] = ()
+    registry: Mapping[str, Any] = field(default_factory=dict)
+    """What of the Schema Registry's topic, where the flow mirrors it; see `operations.schema_registry`."""
 
     @property
     def commits(self) -> dict[str, list[GroupStart]]:
@@ -222,6 +224,7 @@ class TakeoverPlan:
             "ledger_rows": self.ledger_rows,
             "provisional": self.provisional,
             "notes": list(self.notes),
+            "registry": dict(self.registry),
             "steps": list(self.sentences),
         }
 

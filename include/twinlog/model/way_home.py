@@ -111,4 +111,6 @@ class GoesHome:
     def accepts(self, name: str) -> bool:
         home = self.naming.source_name(name)
         signs = (HEARTBEATS, canary_topic(self.flow.onward.source))
-        return home is not None and home not in signs and self.taken.accepts(home)
+        if home is None or home in signs:
+            return False
+        return home == self.flow.onward.schemas_topic or self.taken.accepts(home)

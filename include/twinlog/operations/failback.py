@@ -45,24 +45,29 @@ from twinlog.model.description import described
 from twinlog.model.failback import STEPS, FailbackProgress, Stranded, StrandedSpan, stranded
 from twinlog.model.findings import FindingKind
 from twinlog.model.flow_state import FlowRecord, State
+from twinlog.model.reconciliation import Difference, Kind, Verdict
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.directions import with_way_home
 from twinlog.operations.failback_groups import move_groups_home
 from twinlog.operations.failback_look import STRANDED_TOPIC, FailbackLooking, stranded_parts
-from twinlog.operations.failback_plan import FailbackPlan, FailbackRequest, FailbackResult
+from twinlog.operations.failback_plan import LISTED_AT_MOST, FailbackPlan, FailbackRequest, FailbackResult
 from twinlog.operations.failback_topics import make_anew, make_stranded_topics
 from twinlog.operations.flow_gate import record_of
 from twinlog.operations.hooks import Event, run_hooks
 from twinlog.operations.lease import flow_store, held
 from twinlog.operations.mirror import Limits, Mirror
 from twinlog.operations.progress import Show
+from twinlog.operations.reconcile import Reconciling
 from twinlog.operations.run_scope import Ends
 from twinlog.operations.seam import Seam
+from twinlog.operations.write_blocking import block, plan_block, unblock
 
 QUIET_S = 5.0
 """How long nothing may have been written on the target before the seam is cut."""
 SEAM_WITHIN_S = 600.0
 _MOST_RUNS = 100
+_BESIDE = frozenset({Kind.SETTING, Kind.PARTITIONS, Kind.PERMISSION, Kind.GROUP})
+"""What a reconciliation finds beside records."""
 
 
 @dataclass(frozen=True)
@@ -227,12 +232,19 @@ class _Doing:
             raise FailbackError("; ".join(problems))
 
     def home(self) -> None:
+        with self._both() as (source, target):
+            # What a switchover closed would keep what goes home out as well.
+            opened = unblock(self._flow, source, target)
+        if opened:
+            self.figures["unblocked"] = opened
         for _ in range(_MOST_RUNS):
             if self._run_home() == 0:
                 return
 
     def seam(self) -> None:
         seam = Seam(self._home, self._failback.home_ends, sorted(self._plan.topics), self._failback.quiet_s)
+        if self._plan.request.block_writes:
+            self._block()
         seam.cut(self._run_home, time.monotonic() + self._failback.seam_within_s)
 
     def over(self) -> None:
@@ -254,15 +266,34 @@ class _Doing:
         self.warnings += moved.warnings
 
     def prove(self) -> None:
-        """Both logs, as reconciliation compares them."""
-        self.figures["verdict"] = None
+        """Both logs in both directions, as reconciliation compares them; what differs is told, and holds nothing up.
+
+        Settings and permissions are not judged: they are the flow's again as soon as it runs.
+        """
+        failback = self._failback
+        differences: list[Difference] = []
+        for flow, ends, ledger in (
+            (self._flow, failback.ends, failback.ledger),
+            (self._home, failback.home_ends, self._home_ledger),
+        ):
+            found = Reconciling(self._topology, flow, ends, ledger).run()
+            differences += [one for one in found.differences if one.kind not in _BESIDE]
+            self.figures[f"compared_{'home' if flow is self._home else 'onward'}"] = found.records
+        self.figures["verdict"] = str(Verdict.DIFFERENT if differences else Verdict.EQUAL)
+        self.figures["differences"] = [one.to_json() for one in differences[:LISTED_AT_MOST]]
+        self.warnings += [
+            f"{one.kind}: {one.topic}-{one.partition}, source offset {one.source_offset}, target offset "
+            f"{one.target_offset} {one.detail}".rstrip()
+            for one in differences[:LISTED_AT_MOST]
+        ]
 
     def resume(self) -> None:
         def decide(found: FlowRecord) -> FlowRecord:
             return found if found.state is State.ACTIVE else found.moved_to(State.ACTIVE, self._flow.name)
 
-        with self._failback.ends.target.raw() as target:
+        with self._both() as (source, target):
             target.run(flow_store(self._flow, target).change(decide))
+            unblock(self._home, target, source)
 
     def hooks(self) -> None:
         clusters = self._failback.topology.clusters
@@ -315,6 +346,15 @@ class _Doing:
         self._demand(wrong.failures, self._flow.name)
         self.figures["appended"] = self.figures.get("appended", 0) + result.recorded.records
         return result.recorded.records + result.left_records
+
+    def _block(self) -> None:
+        """Nobody but us writes to the twins until the flow is active again."""
+        access = self._failback.home_ends.source
+        planned = plan_block(self._topology, self._home, access, sorted(self._plan.topics))
+        self.warnings += planned.open
+        with self._both() as (source, target):
+            block(self._home, target, source, planned.denials)
+        self.figures["blocked"] = len(planned.denials)
 
     def _demand(self, failures: list[str], flow: str) -> None:
         if failures:

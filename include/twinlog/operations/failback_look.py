@@ -42,6 +42,7 @@ from twinlog.operations.flow_gate import record_of
 from twinlog.operations.recording import bring_up_to_date
 from twinlog.operations.returned_cluster import not_whole
 from twinlog.operations.run_scope import Ends
+from twinlog.operations.schema_registry import registry_conflicts
 from twinlog.operations.survey import survey
 
 STRANDED_TOPIC = ".stranded"
@@ -149,6 +150,9 @@ class FailbackLooking:
         left = [one.message for one in broken if policy.target_name(one.topic) not in anew]
         if left:
             refused += [*left, "rebuild the damaged topics too, or all of them: see the options of `twinlog failback`"]
+        schemas = self.flow.schemas_topic
+        if schemas is not None and request.mode is Mode.RESUME:
+            refused += registry_conflicts(source, target, schemas)
         delete = {topics[twin]: str(view.topics[topics[twin]].topic_id) for twin in anew if topics[twin] in view.topics}
         return replace(
             plan,

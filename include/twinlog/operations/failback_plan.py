@@ -28,6 +28,8 @@ class FailbackRequest:
     """Whether `resume` may rebuild the topics that have lost what had been mirrored."""
     accept_degraded: bool = False
     """Whether it may begin although the returned cluster is not whole."""
+    block_writes: bool = False
+    """Whether producers on the target are kept from writing by ACLs while the last of it goes home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,8 @@ class FailbackPlan:
         if self.delete:
             yield f"DELETED on {self.source}, and made anew from {self.target}: {', '.join(sorted(self.delete))}"
         yield f"about {self.waiting:,} offsets of {len(self.topics):,} topics go home by {self.way_home}"
-        yield f"the last of it goes home when nobody writes on {self.target} any more: stop the producers there for it"
+        does = "ACLs keep producers from writing there then" if request.block_writes else "stop the producers there"
+        yield f"the last of it goes home when nobody writes on {self.target} any more: {does}"
         yield f"groups go on, on {self.source}, where they stopped on {self.target}"
         yield f"{self.flow} passes over what came home, both logs are compared, and the flow is active again"
 

@@ -42,6 +42,7 @@ from twinlog.operations.internal_topics import create_small_topic
 from twinlog.operations.lease import flow_store
 from twinlog.operations.promotion import promote
 from twinlog.operations.recording import bring_up_to_date
+from twinlog.operations.recovery_series import Recovery, RecoverySeries
 from twinlog.operations.source_look import ANSWERS_WITHIN_S
 from twinlog.operations.takeover_groups import GroupMoving, GroupsMoved
 from twinlog.operations.takeover_plan import TakeoverPlanning
@@ -159,8 +160,27 @@ class Failover:
         with self._target.raw() as target:
             carrying = _CarryingOut(self, target, plan)
             result = carrying.run()
+        if len(result.steps) == len(Step):
+            # One that was cut short and gone on with took as long as people took to notice.
+            RecoverySeries(self._ledger).add(_measured(result))
         self._takeovers.write_result(plan.id, _kept_result(result))
         return result
+
+
+def _measured(result: TakeoverResult) -> Recovery:
+    plan = result.plan
+    return Recovery(
+        plan.flow,
+        plan.made_at_ms,
+        str(plan.kind),
+        result.seconds,
+        plan.lost_seconds,
+        plan.lost_records,
+        plan.groups,
+        result.moved.groups,
+        records_checked=0,
+        faults=0,
+    )
 
 
 def _kept_result(result: TakeoverResult) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from twinlog.cluster.groups import Group, GroupKind, GroupList, sees_all_groups
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import DENIED, sentences
 from twinlog.intake.extensions import groups_of
-from twinlog.model.checkpoints import Commit, Reason, Written, is_position_group
+from twinlog.model.checkpoints import Commit, Reason, Written, is_own_group
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.topology import Flow
@@ -55,7 +55,7 @@ async def read_source_groups(
     keeps_to = known if not flow.refresh_groups_enabled and known else None
 
     def takes(group: Group) -> bool:
-        if is_position_group(group.name) or not accepts(group.name):
+        if is_own_group(group.name) or not accepts(group.name):
             return False
         return keeps_to is None or group.name in keeps_to
 

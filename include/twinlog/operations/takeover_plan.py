@@ -36,6 +36,7 @@ from twinlog.operations.heartbeat import heartbeat_age
 from twinlog.operations.last_seen import last_seen
 from twinlog.operations.promotion import plan_promotion
 from twinlog.operations.readiness import ReadinessTables, unread_of
+from twinlog.operations.schema_registry import look_at_registry
 from twinlog.operations.source_groups import SourceGroups
 from twinlog.operations.source_look import ANSWERS_WITHIN_S, SourceLook, SourceSaid
 from twinlog.operations.standings import Standing, read_target_groups, standings
@@ -78,6 +79,13 @@ class TakeoverPlanning:
             Takeovers(self._ledger).write(plan)
         return plan
 
+    def plan_alone(self, request: Request) -> TakeoverPlan:
+        """The plan that would be made if the source were silent, which is not asked; it is not kept."""
+        silent = SourceSaid()
+        with self._target.raw() as target:
+            self._demand_run(target)
+            return self._plan(target, lambda: silent, request, Kind.FAILOVER)
+
     def renewed(self, plan: TakeoverPlan) -> TakeoverPlan:
         """The same plan by what is known now, kept in its place. A source that was silent is not asked again."""
         silent = SourceSaid(silence=(f"cluster {self._flow.source} did not answer when the plan was made",))
@@ -118,6 +126,8 @@ class TakeoverPlanning:
         promotion = target.run(plan_promotion(target, flow, {twin.topic for twin in positions}))
         age = None if said.lags is not None else self._heartbeat_age(target)
         lost = losses(flow, positions, said.lags, known.ends, age)
+        sides = self._topology.clusters[flow.source], self._topology.clusters[flow.target]
+        registry = look_at_registry(target, flow, sides, sorted({twin.topic for twin in positions}))
         return TakeoverPlan(
             id=_new_id(),
             kind=kind,
@@ -140,7 +150,14 @@ class TakeoverPlanning:
             source_answered=said.groups is not None,
             ledger_rows=self._ledger.mark().node.total,
             provisional=unsettled,
-            notes=(*self._silence(said), *found.notes, *strange, *promotion.notes),
+            notes=(
+                *self._silence(said),
+                *found.notes,
+                *strange,
+                *promotion.notes,
+                *(registry.sentences if registry is not None else ()),
+            ),
+            registry={} if registry is None else registry.to_json(),
         )
 
     def _translation(self, kind: Kind, *, settled: bool) -> GroupTranslation:
