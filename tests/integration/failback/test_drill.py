@@ -21,7 +21,6 @@ from twinlog.operations.recovery_series import RecoverySeries
 from twinlog.operations.status import status
 
 
-
 def groups_of(servers: str) -> set[str]:
     admin = AdminClient({"bootstrap.servers": servers})
     return {group.group_id for group in admin.list_consumer_groups().result().valid}
@@ -68,9 +67,7 @@ def test_consumers_resume_on_shadow_groups_and_every_record_is_checked(flow: Twi
     assert any("held against the ledger alone" in note for note in alone.notes)
 
 
-def test_records_of_somebody_else_are_a_fault(
-    flow: Twins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_of_somebody_else_are_a_fault(flow: Twins, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     topic = flow.flow.topics[0]
     commit(flow.source_servers, new_name("billing"), topic, 48)
     assert flow.mirror().failures == []

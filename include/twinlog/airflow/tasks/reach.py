@@ -5,6 +5,7 @@ Every secret that is looked up for it is masked in the task's log, and in its su
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from twinlog.airflow.connections import kafka_properties
@@ -14,6 +15,7 @@ from twinlog.operations.flow_reach import FlowReach
 
 if TYPE_CHECKING:
     from twinlog.cluster.access import ClusterAccess
+    from twinlog.model.topology import Flow, Topology
 
 RESULT_KEY = "return_value"
 """Where Airflow keeps what a task returns."""
@@ -25,6 +27,12 @@ class TaskReach(FlowReach):
     def __init__(self, flow_name: str) -> None:
         topology = topology_in_use()
         super().__init__(topology, topology.flow(flow_name), kafka_properties)
+
+    def of(self, topology: Topology, flow: Flow) -> TaskReach:
+        """The same for another flow between the same clusters, of a topology that has it."""
+        other = copy(self)
+        other.topology, other.flow = topology, flow
+        return other
 
     def access(self, side: str, role: str = "admin") -> ClusterAccess:
         from airflow.sdk.log import mask_secret  # noqa: PLC0415 - no matter of parsing a DAG
