@@ -253,6 +253,43 @@ def test_a_run_creates_and_grows_twins_with_their_settings_before_it_copies(
     assert rows(sync(flow)) == []
 
 
+def test_a_twin_that_others_made_has_its_settings_before_a_record_comes(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    later = f"{topic}-later"
+    nyc.create(topic)
+    flow.mirror()
+    # All settings have just been compared, and are not due again for minutes.
+    nyc.create(later, 1, retention_ms="-1")
+    lon.create(flow.twin(later), 1, retention_ms="1000")
+    lon.set(flow.twin(topic), flush_ms="5")
+    fill(flow.source_servers, later, ["value"])
+
+    result = flow.mirror()
+    in_step = lon.overrides(flow.twin(later))
+    lon.set(flow.twin(later), flush_ms="5")
+    flow.mirror()
+
+    assert result.recorded.records == 1
+    assert in_step == {**OWN, "retention.ms": "-1"}
+    # What was changed since waits for its time.
+    assert {lon.overrides(flow.twin(name))["flush.ms"] for name in (topic, later)} == {"5"}
+
+
+def test_a_source_that_is_created_again_is_told_once_also_where_others_made_its_twin(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    nyc.create(topic)
+    lon.create(flow.twin(topic))
+    sync(flow)
+    nyc.delete(topic)
+    nyc.create(topic)
+
+    found = [[report.kind for report in sync(flow).plan.reports] for _ in range(2)]
+
+    assert found == [[ReportKind.RECREATED], []]
+
+
 def test_a_flow_that_looks_for_nothing_new_keeps_to_its_twins_until_a_sync_makes_others(
     flow: Twins, topic: str, nyc: Hand, lon: Hand
 ) -> None:

@@ -30,6 +30,14 @@ class MadeTopic:
     """When a sync first found the source topic gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class FoundTopic:
+    """A twin that somebody else created, whose settings have been brought in step, and whose twin it is."""
+
+    target_id: UUID
+    source_id: UUID
+
+
 @dataclass(frozen=True)
 class Made:
     """Everything remembered of one flow; topics are by their name on the target."""
@@ -46,6 +54,21 @@ class Made:
     """By the twin, what the source's topic overrides of the settings that copying sets on twins."""
     withheld: frozenset[Acl] = frozenset()
     """What the source allows, as it would be on the target, and nobody is allowed there while topics are mirrored."""
+    found: Mapping[str, FoundTopic] = field(default_factory=dict)
+    """Twins that others created."""
+
+    def settings_known(self, name: str, topic_id: UUID | None) -> bool:
+        """Whether this topic of the target was created with the settings of a twin, or has been given them."""
+        made, found = self.topics.get(name), self.found.get(name)
+        return topic_id is not None and (
+            (made is not None and made.target_id == topic_id) or (found is not None and found.target_id == topic_id)
+        )
+
+    @property
+    def source_ids(self) -> dict[str, UUID]:
+        """By the twin, which topic of the source it is the twin of."""
+        made = {name: topic.source_id for name, topic in self.topics.items()}
+        return {**{name: topic.source_id for name, topic in self.found.items()}, **made}
 
 
 @dataclass(frozen=True)
@@ -65,6 +88,7 @@ class Remembered:
     """Of topics that were looked at; empty for one that overrides nothing."""
     withheld: frozenset[Acl] | None = None
     """All there are; None where nobody has looked."""
+    found: Mapping[str, FoundTopic] = field(default_factory=dict)
 
     def added_to(self, made: Made) -> Made:
         topics = {**made.topics, **self.topics}
@@ -77,6 +101,7 @@ class Remembered:
             self.source_cluster or made.source_cluster,
             {name: values for name, values in {**made.held, **self.held}.items() if values},
             made.withheld if self.withheld is None else self.withheld,
+            {**made.found, **self.found},
         )
 
 
@@ -105,6 +130,10 @@ def to_values(made: Made) -> dict[str, bytes]:
     values |= {f"quota {json.dumps([quota.entity, quota.key])}": True for quota in made.quotas}
     values |= {f"held {name}": dict(overrides) for name, overrides in made.held.items()}
     values |= {f"withheld {json.dumps(astuple(acl))}": True for acl in made.withheld}
+    values |= {
+        f"found {name}": {"target_id": str(topic.target_id), "source_id": str(topic.source_id)}
+        for name, topic in made.found.items()
+    }
     values["configs compared"] = made.configs_compared_ms
     values["acls compared"] = made.acls_compared_ms
     values["source cluster"] = made.source_cluster
@@ -118,6 +147,7 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
     quotas: set[Quota] = set()
     held: dict[str, dict[str, str]] = {}
     withheld: set[Acl] = set()
+    found: dict[str, FoundTopic] = {}
     try:
         for key, value in values.items():
             kind, _, name = key.partition(" ")
@@ -136,6 +166,9 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
                 held[name] = dict(json.loads(value))
             elif kind == "withheld":
                 withheld.add(acl_of(json.loads(name)))
+            elif kind == "found":
+                said = json.loads(value)
+                found[name] = FoundTopic(UUID(said["target_id"]), UUID(said["source_id"]))
             elif kind == "quota":
                 entity, limit = json.loads(name)
                 quotas.add(Quota(tuple((part, owner) for part, owner in entity), limit))
@@ -148,6 +181,7 @@ def from_values(values: Mapping[str, bytes], where: str) -> Made:
             json.loads(values.get("source cluster", b"null")),
             held,
             frozenset(withheld),
+            found,
         )
     except (ValueError, TypeError, KeyError) as wrong:
         raise FlowStateError(

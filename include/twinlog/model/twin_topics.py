@@ -92,12 +92,13 @@ class TopicPlan:
 def plan_topics(
     sources: Mapping[str, TopicFacts],
     targets: Mapping[str, TopicFacts],
-    made: Mapping[str, MadeTopic],
+    known: Mapping[str, UUID],
     came_back: Collection[str] = frozenset(),
 ) -> TopicPlan:
-    """`sources` are the mirrored topics by the name of their twin; `targets` and `made` are by name.
+    """`sources` are the mirrored topics by the name of their twin; `targets` and `known` are by name.
 
-    `came_back` are those of the sources that were made from a topic of the target.
+    `known` says which topic of the source each twin was the twin of when it was last looked at; `came_back` are those
+    of the sources that were made from a topic of the target.
     """
     missing: list[str] = []
     gone_at_home: list[str] = []
@@ -110,23 +111,22 @@ def plan_topics(
         elif twin.partitions < source.partitions:
             grow.append(Growth(name, twin.partitions, source.partitions))
         elif twin.partitions > source.partitions:
-            reports.append(Report(ReportKind.SHRUNK, source.name, _shrunk(source, twin, made.get(name))))
-        known = made.get(name)
-        if known is not None and source.topic_id is not None and known.source_id != source.topic_id:
+            reports.append(Report(ReportKind.SHRUNK, source.name, _shrunk(source, twin, known.get(name))))
+        if name in known and source.topic_id is not None and known[name] != source.topic_id:
             message = (
-                f"topic {source.name} was deleted and created again on the source since {name} was made from it; "
+                f"topic {source.name} was deleted and created again on the source since {name} became its twin; "
                 f"{name} holds the old topic's records"
             )
             reports.append(Report(ReportKind.RECREATED, source.name, message))
     return TopicPlan(tuple(missing), tuple(grow), tuple(reports), tuple(gone_at_home))
 
 
-def _shrunk(source: TopicFacts, twin: TopicFacts, made: MadeTopic | None) -> str:
+def _shrunk(source: TopicFacts, twin: TopicFacts, known: UUID | None) -> str:
     found = (
         f"topic {source.name} has {source.partitions} partitions on the source and {twin.name} has {twin.partitions} "
         "on the target"
     )
-    if made is not None and made.source_id == source.topic_id:
+    if known is not None and known == source.topic_id:
         return f"{found}, where somebody has added some; they stay empty until {source.name} has as many"
     return (
         f"{found}; Kafka can't take partitions away, so if {source.name} was created again, delete {twin.name} and let "

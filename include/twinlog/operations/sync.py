@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.model.lanes import state_topic
-from twinlog.model.made import Made, MadeTopic, Remembered
+from twinlog.model.made import FoundTopic, Made, MadeTopic, Remembered
 from twinlog.model.sync_plan import SyncPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_settings import NEEDED
@@ -24,7 +24,7 @@ from twinlog.operations.sync_applying import Applying
 from twinlog.operations.sync_memory import not_in_step, read_memory
 from twinlog.operations.sync_result import SyncResult
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules, keeps_to_twins, scope_of_a_run, sync_rules
-from twinlog.operations.twin_planning import Sides, TwinPlan, plan_twins, planned_twin
+from twinlog.operations.twin_planning import Sides, TwinPlan, facts, plan_twins, planned_twin
 
 
 class Sync:
@@ -180,6 +180,7 @@ class _Seen:
             source_cluster=self.sides.source_view.cluster_id if compared and same_source else None,
             held=self._held(),
             withheld=self.acls.withheld,
+            found=self._found(),
         )
 
     def _held(self) -> dict[str, dict[str, str]]:
@@ -188,6 +189,18 @@ class _Seen:
             name: {key: value for key, value in read.overrides.items() if key in NEEDED}
             for name, source in self.twins.sources.items()
             if (read := self.twins.source_settings.get(source.name)) is not None
+        }
+
+    def _found(self) -> dict[str, FoundTopic]:
+        """The twins that others created, of those that were compared and those whose source is another one now."""
+        here = self.memory.here
+        told = self._recreated & here.found.keys()
+        return {
+            name: FoundTopic(twin.topic_id, source.topic_id)
+            for name in sorted(self.twins.compared | told)
+            if (source := self.twins.sources[name]).topic_id is not None
+            and (twin := self.sides.target_view.topics[name]).topic_id is not None
+            and not self.memory.made(name, facts(twin))
         }
 
     def _back(self) -> dict[str, MadeTopic]:
@@ -203,14 +216,20 @@ class _Seen:
 
     def _created_again(self) -> dict[str, MadeTopic]:
         """That a topic was created again is told once; from then on the new one is the twin's source."""
-        again = {report.topic for report in self.twins.reports if report.kind is ReportKind.RECREATED}
+        made = self.memory.here.topics
         return {
             name: replace(
-                self.memory.here.topics[name],
-                source_id=source.topic_id,
+                made[name],
+                source_id=source_id,
                 source_cluster=self.sides.source_view.cluster_id,
                 gone_since_ms=None,
             )
-            for name, source in self.twins.sources.items()
-            if source.name in again and source.topic_id is not None
+            for name in self._recreated & made.keys()
+            if (source_id := self.twins.sources[name].topic_id) is not None
         }
+
+    @property
+    def _recreated(self) -> set[str]:
+        """The twins whose source was created again."""
+        again = {report.topic for report in self.twins.reports if report.kind is ReportKind.RECREATED}
+        return {name for name, source in self.twins.sources.items() if source.name in again}

@@ -50,6 +50,8 @@ class TwinPlan:
     settings: tuple[SettingChange, ...]
     deletions: DeletionPlan
     reports: tuple[Report, ...]
+    compared: frozenset[str]
+    """The twins whose settings are in step once the changes are made."""
     failed: tuple[str, ...]
     notes: tuple[str, ...]
     source_settings: Mapping[str, TopicSettings]
@@ -73,9 +75,10 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         }
     targets = {topic.name: facts(topic) for topic in sides.target_view.topics.values() if topic.error is None}
     came_back = {name for name, topic in sources.items() if memory.came_back(topic.name, topic.topic_id)}
-    topics = plan_topics(sources, targets, memory.here.topics, came_back)
+    topics = plan_topics(sources, targets, memory.here.source_ids, came_back)
     # The settings of what came from the target are the target's to say.
-    compared = sorted((sources.keys() & targets.keys()) - came_back) if scope.every_setting else []
+    twins = {name: targets[name] for name in sorted((sources.keys() & targets.keys()) - came_back)}
+    compared = list(_to_compare(twins, rules, scope, memory.here))
     # Both at once: it is the brokers that take their time over thousands of topics.
     here, there = await sides.target.gather(
         [
@@ -118,6 +121,7 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         tuple(change for change in changes if change not in disputed),
         await _deletions(sides, rules, scope, memory.here, now_ms),
         (*topics.reports, *_two_leaders(rules, disputed)),
+        frozenset(wanted),
         tuple(_unread(sides, rules, here, there)),
         (*_left_behind(rules, create, wanted.values()), *_stay_deleted(rules, topics.gone_at_home, memory)),
         here.topics,
@@ -128,6 +132,18 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
 def facts(topic: Topic) -> TopicFacts:
     replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
     return TopicFacts(topic.name, topic.topic_id, len(topic.partitions), replicas)
+
+
+def _to_compare(twins: Mapping[str, TopicFacts], rules: SyncRules, scope: Scope, made: Made) -> Iterator[str]:
+    """Every twin where the flow's interval is over; otherwise those that nobody has given the settings that they need.
+
+    Somebody else may create a twin at any time: what its retention or its time stamps' bounds would take from old
+    records is gone by the time the interval is over.
+    """
+    for name, twin in twins.items():
+        new = rules.flow.sync_topic_configs_enabled and not made.settings_known(name, twin.topic_id)
+        if scope.every_setting or new:
+            yield name
 
 
 def _two_leaders(rules: SyncRules, disputed: Sequence[SettingChange]) -> Iterator[Report]:

@@ -6,7 +6,7 @@ import pytest
 
 from twinlog.errors import FlowStateError
 from twinlog.model.acls import Acl, Pattern
-from twinlog.model.made import Made, MadeTopic, Remembered, from_values, made_topic, to_values
+from twinlog.model.made import FoundTopic, Made, MadeTopic, Remembered, from_values, made_topic, to_values
 from twinlog.model.naming import is_internal
 from twinlog.model.quotas import Quota, QuotaChange, QuotaDifference, compare_quotas
 
@@ -14,7 +14,8 @@ ACL = Acl("topic", 'odd " name', Pattern.PREFIXED, "User:a b", "*", "READ", "DEN
 QUOTA = Quota((("client-id", None), ("user", "alice")), "producer_byte_rate")
 TOPIC = MadeTopic(UUID(int=1), "orders", UUID(int=2), "cluster", 5)
 HELD = {"nyc.orders": {"compression.type": "zstd"}}
-MADE = Made({"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8, "c", HELD, frozenset({ACL}))
+FOUND = {"nyc.found": FoundTopic(UUID(int=3), UUID(int=4))}
+MADE = Made({"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8, "c", HELD, frozenset({ACL}), FOUND)
 
 
 def test_memory_survives_being_written_and_read() -> None:
@@ -33,14 +34,23 @@ def test_things_are_added_to_memory_and_taken_from_it() -> None:
         MADE
     )
 
-    assert after == Made({"nyc.b": TOPIC}, frozenset(), frozenset({QUOTA}), 7, 9, "c", HELD, frozenset({ACL}))
+    assert after == Made({"nyc.b": TOPIC}, frozenset(), frozenset({QUOTA}), 7, 9, "c", HELD, frozenset({ACL}), FOUND)
 
 
 def test_what_is_held_back_is_forgotten_when_the_source_has_it_no_longer() -> None:
     other = {"nyc.b": {"min.insync.replicas": "1"}}
     assert Remembered(held={"nyc.orders": {}, **other}, withheld=frozenset()).added_to(MADE) == Made(
-        {"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8, "c", other
+        {"nyc.orders": TOPIC}, frozenset({ACL}), frozenset({QUOTA}), 7, 8, "c", other, found=FOUND
     )
+
+
+def test_settings_are_known_of_the_very_topic_that_was_made_or_found() -> None:
+    assert MADE.settings_known("nyc.orders", TOPIC.target_id)
+    assert MADE.settings_known("nyc.found", UUID(int=3))
+    assert not MADE.settings_known("nyc.orders", UUID(int=3))
+    assert not MADE.settings_known("nyc.found", None)
+    assert not MADE.settings_known("nyc.other", UUID(int=3))
+    assert MADE.source_ids == {"nyc.orders": UUID(int=2), "nyc.found": UUID(int=4)}
 
 
 def test_the_topic_that_holds_it_is_never_mirrored() -> None:

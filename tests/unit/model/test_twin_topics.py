@@ -57,7 +57,7 @@ def test_a_topic_that_came_from_the_target_and_is_gone_there_stays_deleted() -> 
 
 def test_a_source_that_shrank_and_one_that_was_created_again() -> None:
     shrunk = plan_topics({"nyc.orders": source(1)}, {"nyc.orders": twin(2)}, {})
-    again = plan_topics({"nyc.orders": source(topic_id=OTHER)}, {"nyc.orders": twin()}, made())
+    again = plan_topics({"nyc.orders": source(topic_id=OTHER)}, {"nyc.orders": twin()}, {"nyc.orders": HERE})
 
     assert [report.kind for report in shrunk.reports] == [ReportKind.SHRUNK]
     assert [report.kind for report in again.reports] == [ReportKind.RECREATED]
