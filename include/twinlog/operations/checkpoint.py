@@ -170,7 +170,11 @@ class Checkpointing:
         if not intervals:
             return False
         last_ms = self._tables.last_ms()
-        return last_ms is None or time.time() * 1000 - last_ms >= min(intervals) * 1000
+        if last_ms is None:
+            return True
+        age_ms = time.time() * 1000 - last_ms
+        # A clock that was ahead for once must not keep passes away until its time has come.
+        return not 0 <= age_ms < min(intervals) * 1000
 
     def look(self) -> Readiness:
         """How every group stands now; nothing is written."""
@@ -198,7 +202,9 @@ class Checkpointing:
     def _newly_gone(self, gone: Collection[str]) -> Iterator[str]:
         """A group that is gone is told of once, by the first pass that misses it; after that it is counted."""
         if gone:
-            seen = self._tables.last_groups()
+            unreadable: list[str] = []
+            seen = self._tables.last_groups(unreadable)
+            yield from unreadable
             yield from no_longer_there(self._flow.source, [name for name in gone if seen is None or name in seen])
 
     def _renew_before_ms(self, target: RawClient) -> int:

@@ -111,7 +111,9 @@ class GroupPlanning:
         found = standings(self._selection, groups, translation, there).rows
         rows = tuple(self._by_checkpoint(row, written) for row in found)
         if source is None or not rows:
-            last = ReadinessTables(self._ledger).last()
+            unreadable: list[str] = []
+            last = ReadinessTables(self._ledger).last(unreadable)
+            notes = (*notes, *unreadable)
             rows = with_last_seen(group, rows, [] if last is None else last.table.to_pylist())
         if at_ms is not None:
             rows = self._by_time(target, group, rows, at_ms)

@@ -37,11 +37,10 @@ def readiness_of_flows(
     for name, ledger in ledgers.items():
         if name in found:
             continue
-        try:
-            last = ReadinessTables(ledger).last()
-        except LedgerError as failure:
-            problems[name] = failure
-            continue
+        unreadable: list[str] = []
+        last = ReadinessTables(ledger).last(unreadable)
+        if unreadable:
+            problems[name] = LedgerError("; ".join(unreadable))
         if last is not None:
             found[name] = last
     return found, problems

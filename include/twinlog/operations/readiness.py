@@ -23,7 +23,6 @@ import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
 from pyarrow import parquet as pq  # noqa: TID253 - as above
 
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import LedgerError
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.folder import Folder
 from twinlog.ledger.store import Ledger
@@ -35,6 +34,8 @@ from twinlog.operations.lag import PartitionLag, measure_partitions
 from twinlog.operations.standings import Standing, Standings
 
 KEPT = 100
+TRIED = 3
+"""Tables, from the newest on, before it is the storage that fails and not a file."""
 
 SCHEMA = pa.schema(
     [
@@ -192,26 +193,30 @@ class ReadinessTables:
         names = self._names()
         return _made_ms(names[-1]) if names else None
 
-    def last(self) -> Readiness | None:
-        """The newest table; None before the first."""
-        found = self._read()
+    def last(self, unreadable: list[str]) -> Readiness | None:
+        """The newest table that can be read; None before the first. `unreadable` gets a sentence for each newer one: a
+        takeover needs what is known of the groups, and one damaged file must not stand in its way."""
+        found = self._read(unreadable)
         return None if found is None else Readiness(found[0], _of_today(found[1]).cast(SCHEMA))
 
-    def last_groups(self) -> frozenset[str] | None:
-        """The groups that the newest table is about; None before the first."""
-        found = self._read(["group"])
+    def last_groups(self, unreadable: list[str]) -> frozenset[str] | None:
+        """The groups that this table is about; None before the first."""
+        found = self._read(unreadable, ["group"])
         return None if found is None else frozenset(found[1].column("group").unique().to_pylist())
 
-    def _read(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table] | None:
+    def _read(self, unreadable: list[str], columns: Sequence[str] | None = None) -> tuple[int, pa.Table] | None:
         try:
             names = self._names()
-            if not names:
-                return None
-            path = self._folder.file_path(names[-1])
-            table = pq.ParquetFile(path, filesystem=self._folder.filesystem).read(columns)
-        except (OSError, pa.ArrowInvalid) as failure:
-            raise LedgerError(f"{self._folder.uri}: how ready groups were can't be read: {failure}") from failure
-        return _made_ms(names[-1]), table
+        except OSError as failure:
+            unreadable.append(f"{self._folder.uri}: how ready groups were can't be read: {failure}")
+            return None
+        for name in reversed(names[-TRIED:]):
+            try:
+                path = self._folder.file_path(name)
+                return _made_ms(name), pq.ParquetFile(path, filesystem=self._folder.filesystem).read(columns)
+            except (OSError, pa.ArrowInvalid) as failure:
+                unreadable.append(f"{self._folder.uri}/{name}: how ready groups were can't be read: {failure}")
+        return None
 
     def _names(self) -> list[str]:
         return sorted(file.name for file in self._folder.files() if _NAME.fullmatch(file.name))

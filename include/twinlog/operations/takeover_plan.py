@@ -111,7 +111,7 @@ class TakeoverPlanning:
         flow = self._flow
         strange: list[str] = []
         written = target.run(checkpoint_store(flow, target).read(strange))
-        known = last_seen(flow, written, ReadinessTables(self._ledger).last())
+        known = last_seen(flow, written, ReadinessTables(self._ledger).last(strange))
         unsettled = self._unsettled(target)
         positions = target.run(fetch_positions(target, position_group(flow.name), stable=False))
         said = source_said()

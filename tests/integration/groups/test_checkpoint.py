@@ -264,7 +264,7 @@ def test_what_a_group_reads_that_came_from_the_target_does_not_keep_it_from_movi
 
     result = checkpoint(there)
 
-    table = ReadinessTables(there.ledger).last()
+    table = ReadinessTables(there.ledger).last([])
     assert result.standings.groups == {group: True, f"theirs-only-{mark}": False}
     assert [(row["group"], row["reason"], row["ready"]) for row in result.standings.left_out] == [
         (group, Reason.CAME_FROM_TARGET, True),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from local.kafka import KafkaClusters
 from support.group_logs import all_of, filled
-from support.groups import checkpoint, checkpointing, commit, committed, planning
+from support.groups import checkpoint, checkpointing, commit, committed, delete_group, planning
 from support.mirroring import Twins, producer
 from support.silent import closed_port
 from support.source_logs import fill
 from twinlog.errors import ClusterUnreachableError
 from twinlog.model.checkpoints import Reason
+from twinlog.model.takeover import Request
 from twinlog.operations.readiness import ReadinessTables
+from twinlog.operations.takeover_plan import TakeoverPlanning
 
 
 def test_readiness_says_what_is_unread_and_what_would_be_lost(flow: Twins, topic: str, group: str) -> None:
@@ -25,7 +28,7 @@ def test_readiness_says_what_is_unread_and_what_would_be_lost(flow: Twins, topic
     fill(flow.source_servers, topic, ["one", "two"], 1)
 
     checkpoint(flow)
-    table = ReadinessTables(flow.ledger).last()
+    table = ReadinessTables(flow.ledger).last([])
     fresh = checkpointing(flow).look()
 
     assert table is not None
@@ -83,6 +86,28 @@ def test_a_source_that_stops_answering_is_taken_for_gone(
         assert [(row["partition"], row["offset"]) for row in found.plan] == [(0, 10)]
         assert found.lost_records is None
         assert "no broker answers" in found.notes[0]
+
+
+def test_a_damaged_readiness_table_stands_in_the_way_of_nothing(flow: Twins, topic: str, group: str) -> None:
+    filled(flow, topic, partitions=1)
+    commit(flow.source_servers, group, topic, {0: 10})
+    flow.mirror()
+    checkpoint(flow)
+    newest = max((Path(flow.topology.ledger) / "_readiness").rglob("readiness-*.parquet"))
+    newest.write_text("no Parquet")
+
+    alone = planning(flow, source_servers=closed_port()).plan(group)
+    ends = flow.ends()
+    takeover = TakeoverPlanning(flow.topology, flow.flow, ends.source, ends.target, flow.ledger).plan_alone(Request())
+    delete_group(flow.source_servers, group)
+    result = checkpoint(flow)
+
+    for notes in (alone.notes, takeover.notes, result.standings.notes):
+        assert [note for note in notes if str(newest) in note], notes
+    assert [(row["partition"], row["offset"]) for row in alone.plan] == [(0, 10)]
+    assert [(row.group, row.offset) for row in takeover.rows] == [(group, 10)]
+    assert result.skipped is None
+    assert [note for note in result.standings.notes if group in note], "the group is gone"
 
 
 def test_what_was_known_only_of_the_last_pass_is_left_out_with_the_source_gone(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 
 from twinlog.ledger.store import Ledger
-from twinlog.operations.readiness import KEPT, SCHEMA, Readiness, ReadinessTables
+from twinlog.operations.readiness import KEPT, SCHEMA, TRIED, Readiness, ReadinessTables
 
 ROW = {"flow": "nyc->lon", "at_ms": 1, "group": "billing", "topic": "orders", "partition": 0, "unread": 3}
 
@@ -41,12 +41,12 @@ def test_what_a_group_would_lose_is_not_known_where_one_of_its_partitions_is_not
 def test_the_last_tables_are_kept_and_the_newest_is_read_back(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path), "nyc", "lon")
     tables = ReadinessTables(ledger)
-    assert (tables.last(), tables.last_ms()) == (None, None)
+    assert (tables.last([]), tables.last_ms()) == (None, None)
 
     for at_ms in range(1, KEPT + 4):
         tables.write(found(at_ms, {"ready": True}))
 
-    last = tables.last()
+    last = tables.last([])
     assert last is not None
     assert (last.at_ms, tables.last_ms()) == (KEPT + 3, KEPT + 3)
     assert last.groups == found(1, {"ready": True}).groups
@@ -57,3 +57,31 @@ def test_whoever_reads_the_ledger_does_not_meet_the_tables(tmp_path: Path) -> No
     ReadinessTables(Ledger(str(tmp_path), "nyc", "lon")).write(found(1, {"ready": True}))
 
     assert ds.dataset(tmp_path, format="parquet", partitioning="hive").files == []
+
+
+def test_a_damaged_table_is_told_of_and_the_one_before_it_is_read(tmp_path: Path) -> None:
+    tables = ReadinessTables(Ledger(str(tmp_path), "nyc", "lon"))
+    tables.write(found(1, {"ready": True}))
+    tables.write(found(2, {"ready": True}))
+    newest = max(tmp_path.rglob("readiness-*.parquet"))
+    newest.write_text("no Parquet")
+    unreadable: list[str] = []
+
+    last, groups = tables.last(unreadable), tables.last_groups([])
+
+    assert last is not None
+    assert (last.at_ms, groups) == (1, {"billing"})
+    (sentence,) = unreadable
+    assert str(newest) in sentence
+
+
+def test_a_storage_that_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
+    tables = ReadinessTables(Ledger(str(tmp_path), "nyc", "lon"))
+    for at_ms in range(1, TRIED + 3):
+        tables.write(found(at_ms, {"ready": True}))
+    for file in tmp_path.rglob("readiness-*.parquet"):
+        file.write_text("no Parquet")
+    unreadable: list[str] = []
+
+    assert tables.last(unreadable) is None
+    assert len(unreadable) == TRIED
