@@ -26,6 +26,7 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
         "--timeout", metavar="SECONDS", type=seconds, default=15.0, help="how long to wait for a cluster (15)"
     )
     parser.add_argument("--groups", action="store_true", help="also whether each consumer group could fail over now")
+    parser.add_argument("--offsets", action="store_true", help="also where each of them goes on, by partition")
     metrics.add_option(parser)
     parser.set_defaults(run=run)
 
@@ -39,8 +40,8 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     topology = load(asked.topology)
     wanted = None if asked.flow is None else [asked.flow]
     accesses = functools.partial(flow_access, topology)
-    found = status(topology, accesses, wanted, asked.timeout, groups=asked.groups)
-    console.result(_lines(found), found.to_json())
+    found = status(topology, accesses, wanted, asked.timeout, groups=asked.groups or asked.offsets)
+    console.result(_lines(found, offsets=asked.offsets), found.to_json())
     for flow in found.flows:
         if flow.problem is not None:
             console.note(f"twinlog: {flow.flow}: {flow.problem}")
@@ -56,7 +57,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     return found.exit_code
 
 
-def _lines(found: Status) -> Iterator[str]:
+def _lines(found: Status, *, offsets: bool) -> Iterator[str]:
     if not found.flows:
         yield "no flow is enabled"
         return
@@ -89,6 +90,9 @@ def _lines(found: Status) -> Iterator[str]:
         if flow.groups:
             yield ""
             yield from _group_table(flow)
+            if offsets:
+                yield ""
+                yield from _offset_table(flow)
     concerns = sorted({warning.message for flow in found.flows for warning in flow.preflight})
     if concerns:
         yield ""
@@ -132,6 +136,25 @@ def _group_table(flow: FlowStatus) -> list[str]:
                 "; ".join(group.reasons),
             ]
             for group in flow.groups
+        ]
+    )
+
+
+def _offset_table(flow: FlowStatus) -> list[str]:
+    return table(
+        [["GROUP", "PARTITION", "GOES ON AT", "HOW", "UNREAD", "NOT COPIED", "WHY"]]
+        + [
+            [
+                group.group,
+                f"{one.topic}-{one.partition}",
+                "unknown" if one.target_offset is None else f"{one.target_topic}-{one.partition}@{one.target_offset}",
+                one.how or "",
+                "unknown" if one.unread is None else f"{one.unread:,}",
+                behind(one.lost_records, one.lost_seconds),
+                one.reason or "",
+            ]
+            for group in flow.groups
+            for one in group.offsets
         ]
     )
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
 from pyarrow import parquet as pq  # noqa: TID253 - as above
@@ -61,6 +62,25 @@ SCHEMA = pa.schema(
 _NAME = re.compile(r"readiness-(\d{15})\.parquet")
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionReadiness:
+    """One group on one partition of the source, as SCHEMA has it."""
+
+    topic: str
+    partition: int
+    target_topic: str | None
+    target_offset: int | None
+    how: str | None
+    ready: bool
+    reason: str | None
+    unread: int | None
+    lost_records: int | None
+    lost_seconds: float | None
+
+
+_OF_A_PARTITION = tuple(column.name for column in fields(PartitionReadiness))
+
+
 @dataclass(frozen=True)
 class GroupReadiness:
     """One group, over all its partitions."""
@@ -72,6 +92,8 @@ class GroupReadiness:
     lost_records: int | None
     lost_seconds: float | None
     reasons: tuple[str, ...]
+    offsets: tuple[PartitionReadiness, ...] = ()
+    """Where it goes on, partition by partition."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +113,7 @@ class Readiness:
 
     @cached_property
     def groups(self) -> list[GroupReadiness]:
-        rows: dict[str, list[dict[str, object]]] = {}
+        rows: dict[str, list[dict[str, Any]]] = {}
         for row in self.table.to_pylist():
             rows.setdefault(row["group"], []).append(row)
         return [_group(name, members) for name, members in sorted(rows.items())]
@@ -154,7 +176,7 @@ def _lag(lags: Mapping[TopicPartition, PartitionLag], row: Standing) -> Partitio
     return lags.get(row.source, PartitionLag()) if row.source is not None else PartitionLag()
 
 
-def _group(name: str, rows: list[dict[str, object]]) -> GroupReadiness:
+def _group(name: str, rows: list[dict[str, Any]]) -> GroupReadiness:
     def numbers(column: str) -> list[float]:
         return [float(str(row[column])) for row in rows if row[column] is not None]
 
@@ -171,6 +193,11 @@ def _group(name: str, rows: list[dict[str, object]]) -> GroupReadiness:
         int(sum(lost)) if lost and known("lost_records") else None,
         max(seconds, default=None) if known("lost_seconds") else None,
         tuple(sorted({str(row["reason"]) for row in rows if row["reason"] is not None})),
+        tuple(
+            PartitionReadiness(**{name: row[name] for name in _OF_A_PARTITION})
+            for row in rows
+            if row["topic"] is not None
+        ),
     )
 
 

@@ -118,7 +118,9 @@ class Status:
         for flow, row in zip(self.flows, rows, strict=True):
             del row["exit_code"]
             row["lag"] = list(row["lag"])  # Airflow keeps lists as they are, and wraps tuples
-            row["groups"] = [{**group, "reasons": list(group["reasons"])} for group in row["groups"]]
+            for group in row["groups"]:
+                group["reasons"], group["offsets"] = list(group["reasons"]), list(group["offsets"])
+            row["groups"] = list(row["groups"])
             row["objectives"] = flow.objectives.to_json()
             row["preflight"] = [warning.to_json() for warning in flow.preflight]
             for side in (row["source"], row["target"]):

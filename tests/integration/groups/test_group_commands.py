@@ -75,6 +75,8 @@ def test_the_verbs_say_where_groups_go_on(
     status = said(capsys, file, "status", "--groups")["flows"][0]
     counted = said(capsys, file, "status")["flows"][0]
     plan = said(capsys, file, "translate", name, "--group", group)
+    assert cli.main(["--topology", str(file), "status", "--offsets"]) == 0
+    shown = capsys.readouterr().out
     file = topology_file(flow, tmp_path, source_servers=closed_port())
     alone = said(capsys, file, "status", "--groups")["flows"][0]
     plan_alone = said(capsys, file, "translate", name, "--group", group)
@@ -88,6 +90,11 @@ def test_the_verbs_say_where_groups_go_on(
         (ahead, False, 0),
         (group, True, 15),
     ]
+    assert [[(one["target_topic"], one["target_offset"]) for one in row["offsets"]] for row in status["groups"]] == [
+        [(flow.twin(topic), None)],
+        [(flow.twin(topic), 5)],
+    ]
+    assert f"{flow.twin(topic)}-0@5" in shown
     assert alone["groups"] == status["groups"]
     assert counted["groups"] == []
     expected = {"group": group, "topic": flow.twin(topic), "partition": 0, "offset": 5, "how": "copied", "unread": 15}

@@ -29,6 +29,19 @@ def test_a_group_is_ready_where_all_its_partitions_are() -> None:
     assert (billing.lost_records, billing.lost_seconds, billing.reasons) == (6, 1.5, ("ahead of the mirror",))
 
 
+def test_a_group_says_where_it_goes_on_in_each_partition_that_it_has_committed_on() -> None:
+    on = {"target_topic": "nyc.orders", "target_offset": 7, "ready": True, "how": "copied"}
+    seen = found(1, on, {"ready": False, "partition": 1, "reason": "recreated"}, {"group": "idle", "topic": None})
+
+    billing, idle = seen.groups
+
+    assert [(one.partition, one.target_offset, one.how, one.reason) for one in billing.offsets] == [
+        (0, 7, "copied", None),
+        (1, None, None, "recreated"),
+    ]
+    assert (idle.partitions, idle.offsets) == (0, ())
+
+
 def test_what_a_group_would_lose_is_not_known_where_one_of_its_partitions_is_not() -> None:
     (billing,) = found(
         1,
