@@ -12,9 +12,11 @@ import pytest
 import yaml
 
 from local.kafka import KafkaClusters
+from support.groups import planning
 from support.mirroring import Twins, producer, twins
 from support.reading import read_committed
 from support.signs import SIGNS, heartbeats_to_be_removed
+from support.source_logs import fill
 from support.syncing import Hand
 from twinlog import cli
 from twinlog.model.naming import HEARTBEATS
@@ -122,6 +124,19 @@ def test_the_age_is_the_flows_own_however_many_others_share_the_topic(flow: Twin
     found = age(flow)
     assert found is not None
     assert HOUR_S <= found < HOUR_S + 60
+
+
+def test_a_group_that_has_never_committed_goes_on_by_time_on_every_topic_but_heartbeats(
+    flow: Twins, topic: str
+) -> None:
+    fill(flow.source_servers, topic, range(5))
+    emit_heartbeat(flow.flow, flow.ends().source, flow.ends().target)
+    assert flow.mirror().failures == []
+
+    found = planning(flow).plan(f"readers-{topic}", at_ms=0)
+
+    assert beats(flow.target_servers, flow.twin(HEARTBEATS), flow)
+    assert [(row["topic"], row["partition"], row["offset"]) for row in found.plan] == [(flow.twin(topic), 0, 0)]
 
 
 def test_nothing_is_written_where_the_flow_says_so(flow: Twins) -> None:

@@ -139,7 +139,8 @@ class GroupPlanning:
         twins = [row.target for row in rows if row.target is not None]
         if not twins:
             positions = target.run(fetch_positions(target, position_group(self._flow.name)))
-            twins = sorted(positions)
+            # Heartbeats and canaries are the flow's own; nobody waits for their records.
+            twins = sorted(twin for twin in positions if not self._selection.is_sign(self._source_of(twin).topic))
         view = target.run(target.metadata({twin.topic for twin in twins}))
         first = target.run(list_offsets(target, view, twins, AtTime(at_ms))).offsets
         ends = target.run(list_offsets(target, view, twins, OffsetAt.LAST_STABLE)).offsets
@@ -149,10 +150,13 @@ class GroupPlanning:
 
     def _at_time(self, group: str, twin: TopicPartition, first: int | None, end: int | None) -> Standing:
         """`first` is negative where no record is of that time or later."""
-        source = TopicPartition(self._policy.source_name(twin.topic) or twin.topic, twin.partition)
+        source = self._source_of(twin)
         if first is None or end is None:
             return Standing(group, source, target=twin, reason=Reason.UNREADABLE)
         return Standing(group, source, target=twin, how=BY_TIME, offset=first if first >= 0 else end)
+
+    def _source_of(self, twin: TopicPartition) -> TopicPartition:
+        return TopicPartition(self._policy.source_name(twin.topic) or twin.topic, twin.partition)
 
 
 def with_last_seen(group: str, rows: Sequence[Standing], table: Sequence[Mapping[str, Any]]) -> tuple[Standing, ...]:
