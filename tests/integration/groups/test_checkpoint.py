@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 import pytest
 from kafka.protocol.consumer import OffsetFetchRequest
@@ -116,7 +117,7 @@ def test_a_position_without_an_epoch_stays_that_equals_an_earlier_checkpoint(
     assert committed(flow.target_servers, group, twin) == {0: 30}
 
 
-def after_the_records(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+def after_the_records(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Something that happens between the records of a pass and its commits, once."""
     write_records = CheckpointWriting.write_records
 
@@ -145,6 +146,29 @@ def test_a_position_that_the_group_makes_during_the_pass_stays(
     assert [row.reason for row in result.standings.rows] == [Reason.OWN_POSITION, None]
     assert (result.commits, rewound.commits) == (1, 1)
     assert committed(flow.target_servers, group, twin) == {0: 20, 1: 5}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_that_comes_alive_on_the_target_during_the_pass_is_untouched(
+    flow: Twins, topic: str, group: str, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its offsets are as they were, so that only its coordinator can tell."""
+    filled(flow, topic, partitions=1)
+    twin = flow.twin(topic)
+    commit(flow.source_servers, group, topic, {0: 10})
+    flow.mirror()
+    with ExitStack() as stack:
+        joins = staying(flow.target_servers, group, twin, group_protocol=protocol)
+        after_the_records(monkeypatch, lambda: stack.enter_context(joins))
+
+        result = checkpoint(flow)
+
+        assert [(row.reason, row.ready) for row in result.standings.rows] == [(Reason.ACTIVE, False)]
+        assert result.commits == 0
+        assert commits(flow.target_servers, group) == []
+
+    assert checkpoint(flow).commits == 1
+    assert committed(flow.target_servers, group, twin) == {0: 10}
 
 
 def test_a_pass_that_was_overtaken_commits_nothing(
