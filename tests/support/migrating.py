@@ -12,7 +12,9 @@ from twinlog.model.migration import Migration
 from twinlog.model.naming import offset_syncs_topic
 from twinlog.model.offsets import TopicPartition
 from twinlog.operations.migrate import Asked, MigrateResult, Migrating
+from twinlog.operations.migration_cut_over import CuttingOver
 from twinlog.operations.migration_keeping import migration_of
+from twinlog.operations.switchover import Switchover
 from twinlog.wire.mirror_maker import OffsetSync
 
 
@@ -81,3 +83,16 @@ def leave_offset_syncs(flow: Twins, topic: str, pairs: Mapping[int, tuple[int, i
         sync = OffsetSync(TopicPartition(topic, partition), source, target)
         writing.produce(notes, sync.value(), sync.key(), partition=0)
     assert writing.flush(30) == 0
+
+
+def cutting_over(flow: Twins, within_s: float = 60.0) -> CuttingOver:
+    switchover = Switchover(flow.topology, flow.flow, flow.ends(), flow.ledger, within_s=within_s)
+    return CuttingOver(flow.topology, flow.flow, flow.ends(), flow.ledger, migrating(flow).course, switchover)
+
+
+def cut_over(flow: Twins, *, within_s: float = 60.0, **how: Any) -> MigrateResult:
+    """By a plan that somebody has approved."""
+    cutting = cutting_over(flow, within_s)
+    plan = cutting.plan()
+    assert plan is not None
+    return cutting.carry_out(plan, carry_out_here, approved_by="somebody", tasks=2, **how)

@@ -13,6 +13,9 @@ from twinlog.errors import ClusterError, NotAuthorizedError
 
 T = TypeVar("T")
 
+ANONYMOUS = "User:ANONYMOUS"
+"""Who everybody is to a cluster that asks for no names."""
+
 _NAMED_AT_MOST = 3
 
 
@@ -51,7 +54,7 @@ def principal_of(settings: Mapping[str, str]) -> str:
     if isinstance(security.sasl, Password):
         return f"User:{security.sasl.username}"
     if security.sasl is None and security.tls is None:
-        return "User:ANONYMOUS"
+        return ANONYMOUS
     return "the principal of this client"
 
 

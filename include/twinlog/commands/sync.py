@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinlog.commands.console import Console
 from twinlog.commands.flow_context import FlowContext
+from twinlog.errors import FlowStateError
 
 if TYPE_CHECKING:
     from twinlog.model.sync_plan import Change
@@ -31,9 +32,13 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, console: Console) -> int:
-    from twinlog.operations.sync import Sync  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.operations.migration_evidence import reason_to_stay_away  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.operations.sync import Sync  # noqa: PLC0415 - as above
 
     context = FlowContext(asked)
+    moved = reason_to_stay_away(context.flow, context.ledger())
+    if moved is not None:
+        raise FlowStateError(moved)
     sync = Sync(context.topology, context.flow, context.access("source"), context.access("target"))
     result = sync.run(dry_run=asked.dry_run, approved=asked.yes)
     console.result(_lines(result), result.to_json())

@@ -1,8 +1,8 @@
 """A migration of a flow: a cluster moved for good, phase by phase, and what is remembered of it on the target.
 
     settings -> backfill -> live -> proof -> cut-over plan -> switchover -> clean-up
-                              ^       |            |              |
-                              +-------+------------+--------------+     not equal, not now, given up
+                                           ^              |
+                                           +--------------+     not now: somebody writes yet, or the two differ
 
 Each phase can be done again from its beginning, so whoever finds the record goes on from it, on whatever machine.
 While the source is backfilled its runs are the migration's own, and until the cut-over the target holds back what
@@ -44,9 +44,9 @@ ALLOWED = {
     Phase.SETTINGS: {Phase.BACKFILL},
     Phase.BACKFILL: {Phase.LIVE},
     Phase.LIVE: {Phase.PROOF},
-    Phase.PROOF: {Phase.CUT_OVER, Phase.LIVE},
-    Phase.CUT_OVER: {Phase.SWITCHOVER, Phase.LIVE},
-    Phase.SWITCHOVER: {Phase.CLEAN_UP, Phase.LIVE},
+    Phase.PROOF: {Phase.CUT_OVER},
+    Phase.CUT_OVER: {Phase.SWITCHOVER},
+    Phase.SWITCHOVER: {Phase.CLEAN_UP, Phase.CUT_OVER},
     Phase.CLEAN_UP: set[Phase](),
 }
 _FILLING = frozenset({Phase.SETTINGS, Phase.BACKFILL})

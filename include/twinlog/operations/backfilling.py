@@ -20,14 +20,15 @@ from twinlog.cluster.raw import RawClient
 from twinlog.errors import CopyIncompleteError, FlowStateError
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.store import Ledger
-from twinlog.model.backfill import Priorities, seconds_until_done
+from twinlog.model.backfill import Priorities
 from twinlog.model.blackouts import Blackouts
 from twinlog.model.migration import Migration
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.plan import Partitions
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.backfill_progress import Clock, Left
 from twinlog.operations.flow_gate import record_of
-from twinlog.operations.migration_keeping import change
+from twinlog.operations.migration_keeping import change, migration_of
 from twinlog.operations.mirror import Mirror
 from twinlog.operations.mirror_result import MirrorResult
 from twinlog.operations.position_keeping import renewal_due
@@ -38,36 +39,12 @@ from twinlog.operations.twin_planning import Sides
 
 RUN_BYTES = 64 * 1024**3
 RUN_SECONDS = 1800.0
-SMALL_LAG_S = 60.0
-"""Once what is left is copied in so long, ordinary runs take over."""
 NO_PROGRESS_ROUNDS = 3
 HELD_BACK_S = 2.0
+LOOKS_AGAIN_S = 600.0
+"""In a blackout, whether it still holds."""
 
 Wait = Callable[[float], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What of the source's topics is not copied yet; bytes are estimated."""
-
-    records: int
-    bytes: float
-
-    def over(self, rate: float | None) -> bool:
-        """Whether it is worth another large run at this rate."""
-        return self.records > 0 and (rate is None or self.bytes > rate * SMALL_LAG_S)
-
-
-@dataclass(frozen=True, slots=True)
-class TotalProgress(Progress):
-    """One look at the whole of a backfill, over its runs."""
-
-    expected_s: float | None = None
-    """Until all is copied, blackouts and what the source gains meanwhile included."""
-
-    @property
-    def left_s(self) -> float | None:
-        return self.expected_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +97,9 @@ class Backfilling:
         self._now_ms = now_ms
         self._run_bytes = run_bytes
         self._run_seconds = run_seconds
-        self._blackouts = Blackouts.parse(migration.blackouts)
-        self._priorities = Priorities(migration.priority)
         watched = None if show is None else self._look_on
         self._mirror = Mirror(topology, flow, ends, ledger, show=watched, migration=migration.id)
-        self._clock = _Clock(migration.bytes)
+        self._clock = Clock(migration.bytes)
 
     def run(self, execute: Executor, *, tasks: int) -> Backfilled:
         """Copy until little is left."""
@@ -134,7 +109,7 @@ class Backfilling:
             done = done.plus(self._position(execute, tasks))
         while True:
             left = self._left()
-            ranks = self._priorities.ranks(left)
+            ranks = Priorities(self._migration.priority).ranks(left)
             names = [topic for members in ranks[: rank + 1] for topic in members]
             now = sum_of(left[topic] for topic in names)
             if not now.over(self._clock.rate):
@@ -200,17 +175,23 @@ class Backfilling:
         with self._ends.target.raw() as target:
             self._migration = change(self._flow, target, self._migration.id, decide)
 
+    def _blackouts(self) -> Blackouts:
+        """As they are now: they may be changed from elsewhere between two runs."""
+        return Blackouts.parse(self._migration.blackouts)
+
     def _wait_out(self) -> None:
         """Until no blackout holds any more."""
-        ends_ms = self._blackouts.ends_at_ms(self._now_ms())
-        while ends_ms is not None:
-            self._tell(f"{self._flow.name}: nothing is backfilled before {_clock_time(ends_ms)}")
-            self._wait((ends_ms - self._now_ms()) / 1000)
-            ends_ms = self._blackouts.ends_at_ms(self._now_ms())
+        told = None
+        while (ends_ms := self._blackouts().ends_at_ms(self._now_ms())) is not None:
+            if ends_ms != told:
+                self._tell(f"{self._flow.name}: nothing is backfilled before {_clock_time(ends_ms)}")
+                told = ends_ms
+            self._wait(min((ends_ms - self._now_ms()) / 1000, LOOKS_AGAIN_S))
+            self._migration = migration_of(self._flow, self._ends.target) or self._migration
 
     def _seconds_open(self) -> float:
         """How long a run may take: it commits what it has when a blackout begins."""
-        begins_ms = self._blackouts.next_at_ms(self._now_ms())
+        begins_ms = self._blackouts().next_at_ms(self._now_ms())
         if begins_ms is None:
             return self._run_seconds
         return max(min((begins_ms - self._now_ms()) / 1000, self._run_seconds), 1.0)
@@ -227,7 +208,7 @@ class Backfilling:
 
     def _look_on(self, progress: Progress) -> None:
         if self._show is not None:
-            self._show(self._clock.total(progress, self._now_ms(), self._blackouts))
+            self._show(self._clock.total(progress, self._now_ms(), self._blackouts()))
 
 
 def left_of(
@@ -257,47 +238,6 @@ def sum_of(left: Iterable[Left]) -> Left:
     """All of it together."""
     chosen = list(left)
     return Left(sum(one.records for one in chosen), sum(one.bytes for one in chosen))
-
-
-class _Clock:
-    """Rates over the runs of one backfill."""
-
-    def __init__(self, bytes_before: int) -> None:
-        self._before = bytes_before
-        self._done = Left(0, 0.0)
-        self._left = Left(0, 0.0)
-        self._first_total: float | None = None
-        self._began = time.monotonic()
-        self.rate: float | None = None
-        """Bytes a second in the last run that copied any."""
-
-    def begin(self, left: Left) -> None:
-        """A run begins, with so much left for all."""
-        self._left = left
-        if self._first_total is None:
-            self._first_total = self._done.bytes + left.bytes
-
-    def end(self, ran: MirrorResult) -> None:
-        copied = ran.recorded
-        self._done = Left(self._done.records + copied.records, self._done.bytes + copied.bytes)
-        if copied.bytes and ran.seconds > 0:
-            self.rate = copied.bytes / ran.seconds
-
-    def total(self, run: Progress, now_ms: int, blackouts: Blackouts) -> TotalProgress:
-        """A look at one run as a look at all."""
-        seconds = time.monotonic() - self._began
-        rate = run.bytes_per_s or self.rate
-        left = max(self._left.bytes - run.bytes, 0.0)
-        expected_s = None if not rate else seconds_until_done(now_ms, left, rate, self._gained_per_s(), blackouts)
-        records, size = self._done.records + run.records, self._before + self._done.bytes + run.bytes
-        all_records = self._done.records + max(self._left.records, run.records)
-        return TotalProgress(records, all_records, int(size), int(size + left), seconds, expected_s)
-
-    def _gained_per_s(self) -> float:
-        seconds = time.monotonic() - self._began
-        if self._first_total is None or seconds < SMALL_LAG_S:
-            return 0.0
-        return max(self._done.bytes + self._left.bytes - self._first_total, 0.0) / seconds
 
 
 def _clock_time(at_ms: int) -> str:

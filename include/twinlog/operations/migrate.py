@@ -8,7 +8,7 @@ person has to approve; Airflow takes the phases one by one, each in a task.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from twinlog.cluster.copy_order import Executor
@@ -19,19 +19,16 @@ from twinlog.model.reconciliation import Verdict
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.adopting import Adopting, Adoption
 from twinlog.operations.adopting import Mirror as OtherMirror
-from twinlog.operations.backfilling import HELD_BACK_S, Backfilled, Backfilling, Left, Wait, left_of, sum_of
+from twinlog.operations.backfill_progress import Left
+from twinlog.operations.backfilling import HELD_BACK_S, Backfilled, Backfilling, Wait, left_of, sum_of
 from twinlog.operations.migrate_result import MigrateResult
 from twinlog.operations.migration_clean_up import CleaningUp
-from twinlog.operations.migration_evidence import (
-    Evidence,
-    acl_table,
-    group_table,
-    last_migration,
-    topic_table,
-)
-from twinlog.operations.migration_keeping import Asked, begin, change, migration_of
-from twinlog.operations.migration_page import page
+from twinlog.operations.migration_course import Course
+from twinlog.operations.migration_evidence import Evidence, cleaned_up
+from twinlog.operations.migration_keeping import Asked, begin, end, migration_of
 from twinlog.operations.migration_proof import prove
+from twinlog.operations.migration_release import release
+from twinlog.operations.migration_report import Reporting
 from twinlog.operations.mirror import Mirror, new_run_id
 from twinlog.operations.mirror_result import MirrorResult
 from twinlog.operations.progress import Show
@@ -68,10 +65,13 @@ class Migrating:
         self._show = show
         self._tell = tell
         self._wait = wait
+        self.course = Course(flow, ends.target, ledger, tell)
 
     def begin(self, asked: Asked) -> Migration:
         """The migration under way, with what is asked of it now, or a new one."""
-        return begin(self._flow, self._ends, asked, new_run_id())
+        migration = begin(self._flow, self._ends, asked, new_run_id())
+        self.course.evidence(migration).begin()
+        return migration
 
     def look(self, asked: Asked) -> MigrateResult:
         """How far it is, and what is left to copy; nothing is changed."""
@@ -95,11 +95,11 @@ class Migrating:
     def settings(self) -> tuple[Adoption, tuple[str, ...]]:
         """Topics, settings and permissions on the target, and what another mirror has left made ours; what there is
         to say of it."""
-        migration = self._at(Phase.SETTINGS)
+        migration = self.course.at(Phase.SETTINGS)
         if migration is None:
             return Adoption(), ()
         # Noted before it is done, so that no sync in between takes it back.
-        self._change(migration, lambda found: replace(found, holding=True))
+        self.course.change(migration, lambda found: replace(found, holding=True))
         synced = Sync(self._topology, self._flow, self._ends.source, self._ends.target).run()
         if synced.skipped is not None:
             raise FlowStateError(synced.skipped)
@@ -117,12 +117,12 @@ class Migrating:
         said = f"{len(synced.changes):,} changes on {self._flow.target}" + (
             f"; {adopted:,} records of another mirror were compared with the source's and adopted" if adopted else ""
         )
-        self._move(migration, Phase.BACKFILL, said, notes)
+        self.course.move(migration, Phase.BACKFILL, said, notes)
         return adoption, tuple(notes)
 
     def backfill(self, execute: Executor, *, tasks: int) -> Backfilled:
         """Copy what is there, until little is left."""
-        migration = self._at(Phase.BACKFILL)
+        migration = self.course.at(Phase.BACKFILL)
         if migration is None:
             return Backfilled()
         done = Backfilling(
@@ -136,12 +136,12 @@ class Migrating:
             wait=self._wait,
         ).run(execute, tasks=tasks)
         said = f"{done.records:,} records, {done.bytes / 1e6:,.1f} MB in {done.runs} runs"
-        self._move(migration, Phase.LIVE, said, done.warnings)
+        self.course.move(migration, Phase.LIVE, said, done.warnings)
         return done
 
     def live(self, execute: Executor, *, tasks: int) -> tuple[str, ...]:
         """Ordinary runs, this one's or a scheduler's, until the flow keeps up; what there is to say of them."""
-        migration = self._at(Phase.LIVE)
+        migration = self.course.at(Phase.LIVE)
         if migration is None:
             return ()
         mirror = Mirror(self._topology, self._flow, self._ends, self._ledger, show=self._show)
@@ -153,7 +153,7 @@ class Migrating:
                 self._wait(HELD_BACK_S)
             said = tuple(dict.fromkeys((*said, *ran.warnings)))
             if ran.skipped is None and not self._left().over(_rate(ran)):
-                self._move(migration, Phase.PROOF, "the flow keeps up by ordinary runs", said)
+                self.course.move(migration, Phase.PROOF, "the flow keeps up by ordinary runs", said)
                 return said
         raise FlowStateError(
             f"{self._flow.name}: after {LIVE_ROUNDS} runs {self._left().records:,} records are still to be copied: its "
@@ -162,14 +162,14 @@ class Migrating:
 
     def prove(self, execute: Prover = prove_here, *, tasks: int = 1) -> Reconciliation | None:
         """Compare everything that both logs hold; None where that has been done."""
-        migration = self._at(Phase.PROOF)
+        migration = self.course.at(Phase.PROOF)
         if migration is None:
             return None
         topology, flow, ends, ledger = self._topology, self._flow, self._ends, self._ledger
         found = prove(topology, flow, ends, ledger, migration.id, execute, tasks=tasks)
         facts = {"verdict": found.verdict.value, "verdict_sentence": found.sentence, "verdict_report": found.report}
         if found.verdict is Verdict.EQUAL:
-            self._move(migration, Phase.CUT_OVER, found.sentence, found.notes, **facts)
+            self.course.move(migration, Phase.CUT_OVER, found.sentence, found.notes, **facts)
         else:
             evidence = Evidence(self._ledger, migration.id)
             evidence.write({**evidence.read(), **facts})
@@ -178,25 +178,19 @@ class Migrating:
     def clean_up(self) -> MigrateResult:
         """Remove what is ours on both clusters; again and again, where it is cut short."""
         migration = migration_of(self._flow, self._ends.target)
-        known = last_migration(self._ledger)
-        if migration is None and known is not None and (said := Evidence(self._ledger, known).read()).get("removed"):
-            notes = (f"{self._flow.name} was cleaned up before",)
-            done = Migration(known, Phase.CLEAN_UP)
-            return MigrateResult(self._flow.name, done, notes=notes, report=said.get("report"))
-        # What the report says of settings and permissions is asked of what is about to be removed.
-        report = None if migration is None else self.report(migration)
-        found = CleaningUp(self._topology, self._flow, self._ends).run()
         if migration is None:
-            raise FlowStateError(f"{self._flow.name} is not being migrated")
-        evidence = Evidence(self._ledger, migration.id)
-        before = evidence.read().get("removed", [])
-        evidence.done(
-            Phase.CLEAN_UP,
-            f"{len(found.removed):,} things were removed",
-            removed=list(dict.fromkeys((*before, *found.removed))),
-            report=report,
-        )
-        evidence.note(found.left)
+            return self._cleaned_up_before()
+        cleaning = CleaningUp(self._topology, self._flow, self._ends)
+        cleaning.demand_cut_over()
+        evidence = self.course.evidence(migration)
+        reporting = self._reporting(evidence)
+        if not evidence.read().get("cleaning_up"):
+            # What the report says of topics and permissions is asked of what is about to be removed.
+            reporting.publish(reporting.tables())
+            evidence.write({**evidence.read(), "cleaning_up": True})
+        found = cleaning.run()
+        removed = list(dict.fromkeys((*evidence.read().get("removed", ()), *found.removed)))
+        evidence.done(Phase.CLEAN_UP, f"{len(removed):,} things were removed", removed=removed, left=list(found.left))
         return MigrateResult(
             self._flow.name,
             migration,
@@ -204,30 +198,49 @@ class Migrating:
             notes=found.left,
             failures=found.failures,
             removed=found.removed,
-            report=report,
+            report=reporting.publish(reporting.kept()),
         )
 
-    def report(self, migration: Migration) -> str:
-        """Write the report anew from all that is known; where its page is."""
-        evidence = Evidence(self._ledger, migration.id)
-        said = evidence.read()
-        with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
-            topics = topic_table(self._topology, self._flow, self._ledger, source, target)
-            acls = acl_table(self._flow, target)
-        groups = group_table(said.get("cut_over"))
-        for name, table in (("topics", topics), ("groups", groups), ("acls", acls)):
-            evidence.publish(f"-{name}.parquet", table)
-        return evidence.publish(".html", page(self._flow.name, said, topics, groups, acls).encode())
+    def _cleaned_up_before(self) -> MigrateResult:
+        known = cleaned_up(self._ledger)
+        if known is None:
+            raise FlowStateError(f"{self._flow.name} is not being migrated")
+        reporting = self._reporting(Evidence(self._ledger, known))
+        notes = (f"{self._flow.name} was cleaned up before",)
+        migration = Migration(known, Phase.CLEAN_UP)
+        report = reporting.publish(reporting.kept())
+        return MigrateResult(self._flow.name, migration, done=(Phase.CLEAN_UP,), notes=notes, report=report)
 
-    def run(self, asked: Asked, execute: Executor, *, tasks: int) -> MigrateResult:
-        """Go on from wherever it is, up to what a person has to approve."""
+    def give_up(self) -> MigrateResult:
+        """End it before its cut-over: what was copied stays, and the flow is one that mirrors."""
+        migration = self.course.now()
+        if migration.is_cut_over:
+            raise FlowStateError(f"{self._flow.name} is cut over, which is not given up but gone back from: failback")
+        released = release(self._topology, self._flow, self._ends)
+        if not released.failures:
+            with self._ends.target.raw() as target:
+                end(self._flow, target, migration.id)
+            self.course.evidence(migration).note([f"it was given up at its {migration.phase}"])
+        notes = (f"{len(released.changes):,} settings on {self._flow.target} are the source's again",)
+        return MigrateResult(self._flow.name, migration, notes=notes, failures=released.failures)
+
+    def report(self) -> str:
+        """Write the report anew from all that is known; where its page is."""
+        reporting = self._reporting(self.course.evidence(self.course.now()))
+        return reporting.publish(reporting.tables())
+
+    def _reporting(self, evidence: Evidence) -> Reporting:
+        return Reporting(self._topology, self._flow, self._ends, self._ledger, evidence)
+
+    def run(self, asked: Asked, execute: Executor, prove_with: Prover = prove_here, *, tasks: int) -> MigrateResult:
+        """Go on from wherever it is, up to what a person has to approve; `execute` copies, `prove_with` compares."""
         before = self.begin(asked)
         adoption, notes = self.settings()
         backfilled = self.backfill(execute, tasks=tasks)
         said = self.live(execute, tasks=tasks)
-        proof = self.prove()
+        proof = self.prove(prove_with, tasks=tasks)
         differs = proof is not None and proof.verdict is not Verdict.EQUAL
-        after = self._current()
+        after = self.course.now()
         phases = list(Phase)
         done = tuple(phases[phases.index(before.phase) : phases.index(after.phase)])
         return MigrateResult(
@@ -238,7 +251,7 @@ class Migrating:
             adopted=sum(one.records for one in adoption.adopted),
             notes=(*notes, *backfilled.warnings, *said, *(() if proof is None else proof.notes)),
             failures=(proof.sentence,) if proof is not None and differs else (),
-            report=self.report(after),
+            report=self.report(),
         )
 
     def _adopt(self, migration: Migration) -> Adoption:
@@ -251,31 +264,6 @@ class Migrating:
     def _left(self, limits: Limits = NO_LIMITS) -> Left:
         with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
             return sum_of(left_of(self._topology, self._flow, source, target, limits).values())
-
-    def _at(self, phase: Phase) -> Migration | None:
-        """The migration if it is at this phase; None where that is done. One that is not there yet is an error."""
-        migration = self._current()
-        phases = list(Phase)
-        if phases.index(migration.phase) < phases.index(phase):
-            raise FlowStateError(f"the migration of {self._flow.name} is at its {migration.phase}; {phase} comes later")
-        return migration if migration.phase is phase else None
-
-    def _current(self) -> Migration:
-        migration = migration_of(self._flow, self._ends.target)
-        if migration is None:
-            raise FlowStateError(f"{self._flow.name} is not being migrated; begin with `twinlog migrate`")
-        return migration
-
-    def _move(self, migration: Migration, phase: Phase, said: str, notes: Sequence[str] = (), **facts: object) -> None:
-        evidence = Evidence(self._ledger, migration.id)
-        evidence.done(migration.phase, said, **facts)
-        evidence.note(notes)
-        self._change(migration, lambda found: found.moved_to(phase, self._flow.name))
-        self._tell(f"{self._flow.name}: {migration.phase}: {said}; next is {phase}")
-
-    def _change(self, migration: Migration, decide: Callable[[Migration], Migration]) -> None:
-        with self._ends.target.raw() as target:
-            change(self._flow, target, migration.id, decide)
 
 
 def _rate(ran: MirrorResult) -> float | None:

@@ -1,8 +1,9 @@
 """The end of a migration: what Twinlog keeps for itself on both clusters is removed, once applications have moved.
 
-Removed are the flow's internal topics, the topics by which it shows that it lives, its positions, and the permissions
-that were copied for the mirror's own user. The migrated topics stay, with their settings, and so do the permissions of
-everybody else: they are what was moved. The ledger stays too, and the migration's report, as the evidence.
+Removed are the flow's internal topics, the topics by which it shows that it lives, its positions, the permissions that
+were copied for the mirror's own user, and what the switchover denied on the source. The migrated topics stay, with
+their settings, and so do the permissions of everybody else: they are what was moved. The ledger stays too, and the
+migration's report, as the evidence.
 
 It can be done again and again. The flow's state goes last, so whoever is cut short finds that the cut-over is done.
 """
@@ -19,20 +20,24 @@ from twinlog.cluster.group_deletion import delete_groups
 from twinlog.cluster.made_store import MadeStore
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
-from twinlog.cluster.refusals import Refusal, principal_of, sentences
+from twinlog.cluster.refusals import ANONYMOUS, Refusal, principal_of, sentences
 from twinlog.cluster.topic_admin import delete_topics
 from twinlog.errors import FlowStateError
 from twinlog.intake.extensions import naming_of
 from twinlog.model.acls import Acl
 from twinlog.model.canary import canary_topic
+from twinlog.model.flow_state import State
 from twinlog.model.lanes import journal_topic, position_group, state_topic
 from twinlog.model.made import Made, made_topic
 from twinlog.model.migration import Migration
 from twinlog.model.naming import HEARTBEATS, checkpoints_topic, offset_syncs_topic
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.directions import other_direction
+from twinlog.operations.flow_gate import record_of
 from twinlog.operations.migration_keeping import migration_of
 from twinlog.operations.run_scope import Ends
+from twinlog.operations.write_blocking import unblock
 from twinlog.wire.mirror_maker import Heartbeat
 
 PAUSE_S = 0.1
@@ -59,8 +64,8 @@ class CleaningUp:
         self._left: list[str] = []
         self._failures: list[str] = []
 
-    def run(self) -> CleanedUp:
-        """Remove everything that is ours."""
+    def demand_cut_over(self) -> Migration:
+        """The migration, whose flow has nothing more to do."""
         migration = migration_of(self._flow, self._ends.target)
         if migration is None or not migration.is_cut_over:
             at = "is not being migrated" if migration is None else f"is at its {migration.phase}"
@@ -68,9 +73,28 @@ class CleaningUp:
                 f"{self._flow.name} {at}: nothing is cleaned up before the cut-over is done, since what would be "
                 "removed is what the cut-over needs"
             )
+        with self._ends.target.raw() as target:
+            state = target.run(record_of(self._flow, target)).state
+        if state is not State.FAILED_OVER:
+            raise FlowStateError(
+                f"{self._flow.name} was cut over and is {state} again: what it needs for mirroring is not removed. Cut "
+                "it over again with `twinlog switchover` first"
+            )
+        other = other_direction(self._topology, self._flow)
+        if other is not None:
+            raise FlowStateError(
+                f"{other.name} tells by the journal of {self._flow.name} what came from {self._flow.source}, and would "
+                f"send it back there without: disable {other.name} in the topology first"
+            )
+        return migration
+
+    def run(self) -> CleanedUp:
+        """Remove everything that is ours."""
+        migration = self.demand_cut_over()
         with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
             target_view, source_view = target.run(target.metadata()), source.run(source.metadata())
             made = self._made(target, target_view)
+            self._denials(source, target)
             self._acls(target, made)
             self._groups(target)
             self._topics(target, target_view, self._on_target(target, target_view, made, migration))
@@ -89,9 +113,16 @@ class CleaningUp:
             return Made()
         return target.run(MadeStore(target, flow.source, flow.target).read())
 
+    def _denials(self, source: RawClient, target: RawClient) -> None:
+        """What the switchover denied on the source; which denials those are, the flow's state says."""
+        count = unblock(self._flow, source, target)
+        if count:
+            self._removed.append(f"on {source.alias}: {count:,} denials to write, from the switchover")
+
     def _acls(self, target: RawClient, made: Made) -> None:
-        """Those of the mirror's own users, which nobody needs any more; the others are the migration's result."""
-        own = {principal_of(self._ends.source.settings), principal_of(self._ends.target.settings)}
+        """Those of the mirror's own users, which nobody needs any more; the others are the migration's result. Where
+        nobody has a name, they are everybody's."""
+        own = {principal_of(self._ends.source.settings), principal_of(self._ends.target.settings)} - {ANONYMOUS}
         there = target.run(read_acls(target)).acls
         doomed = sorted(acl for acl in made.acls if acl.principal in own and acl in there)
         refused = target.run(remove_acls(target, doomed))
@@ -143,8 +174,12 @@ class CleaningUp:
 
     def _only_ours(self, source: RawClient) -> bool:
         ours = Heartbeat(self._flow.source, self._flow.target, 0).key()
-        records = source.run(read_committed_records(source, TopicPartition(HEARTBEATS, 0)))
-        return all(record.key == ours for record in records)
+        partitions = source.run(source.metadata([HEARTBEATS])).topics[HEARTBEATS].partitions
+        return all(
+            record.key == ours
+            for number in range(len(partitions))
+            for record in source.run(read_committed_records(source, TopicPartition(HEARTBEATS, number)))
+        )
 
     def _topics(self, client: RawClient, view: ClusterMetadata, names: Iterator[str] | list[str]) -> None:
         ids: dict[str, UUID] = {}

@@ -32,6 +32,7 @@ from twinlog.ledger.store import Ledger
 from twinlog.model.made import Made, made_topic
 from twinlog.model.migration import Phase
 from twinlog.model.selection import TopicSelection
+from twinlog.model.takeover import TakeoverPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_settings import TWIN_SETTINGS
 
@@ -73,12 +74,20 @@ class Evidence:
         self.folder = Folder(ledger.beside("_migrations"), ledger.filesystem)
         self._id = migration_id
 
+    def begin(self) -> None:
+        """There is something to keep from here on."""
+        if self._found() is None:
+            self.write(self.read())
+
     def read(self) -> dict[str, Any]:
         """What is known so far."""
+        return self._found() or {"migration": self._id, "phases": [], "notes": []}
+
+    def _found(self) -> dict[str, Any] | None:
         try:
             said: dict[str, Any] = json.loads(self.folder.read(f"{self._id}.json"))
         except FileNotFoundError:
-            return {"migration": self._id, "phases": [], "notes": []}
+            return None
         return said
 
     def done(self, phase: Phase, said: str, **facts: Any) -> None:
@@ -96,6 +105,10 @@ class Evidence:
     def write(self, said: Mapping[str, Any]) -> None:
         self.folder.publish(f"{self._id}.json", json.dumps(said, indent=1).encode())
 
+    def table(self, name: str) -> pa.Table:
+        """One of the report's files that was written before."""
+        return pq.read_table(pa.BufferReader(self.folder.read(f"{self._id}{name}")))
+
     def publish(self, name: str, content: bytes | pa.Table) -> str:
         """One of the report's files; where it is."""
         file = f"{self._id}{name}"
@@ -108,6 +121,25 @@ def last_migration(ledger: Ledger) -> str | None:
     folder = Folder(ledger.beside("_migrations"), ledger.filesystem)
     names = sorted(file.name for file in folder.files() if file.name.endswith(".json"))
     return names[-1].removesuffix(".json") if names else None
+
+
+def cleaned_up(ledger: Ledger) -> str | None:
+    """The id of the newest migration, if its clean-up was at least begun. Where nothing of the flow is on the target
+    any more, it came to its end."""
+    known = last_migration(ledger)
+    return known if known is not None and Evidence(ledger, known).read().get("cleaning_up") else None
+
+
+def reason_to_stay_away(flow: Flow, ledger: Ledger) -> str | None:
+    """Why a flow of which nothing is on the target is not begun anew there: a scheduler that has not heard of the end
+    of its migration would write the old cluster's records among those of the applications that have moved."""
+    migration = cleaned_up(ledger)
+    if migration is None:
+        return None
+    return (
+        f"{flow.name} was migrated and cleaned up (migration {migration}): take it out of the topology, or begin anew "
+        "with `twinlog migrate`"
+    )
 
 
 def topic_table(topology: Topology, flow: Flow, ledger: Ledger, source: RawClient, target: RawClient) -> pa.Table:
@@ -153,16 +185,18 @@ def acl_table(flow: Flow, target: RawClient) -> pa.Table:
     return pa.Table.from_pylist(rows, ACLS)
 
 
-def group_table(plan: Mapping[str, Any] | None) -> pa.Table:
-    """Where each group goes on, by the plan of the cut-over, and which stay behind for what reason."""
+def group_table(plan: TakeoverPlan | None, not_moved: Sequence[Sequence[Any]] = ()) -> pa.Table:
+    """Where each group goes on, by the plan of the cut-over, and which stay behind for what reason; `not_moved` are
+    those of the plan that the target did not take: group, topic, partition and reason."""
     if plan is None:
         return GROUPS.empty_table()
-    rows = [{name: row.get(name) for name in GROUPS.names} for row in (*plan["plan"], *_left_out(plan))]
+    rows = [{name: getattr(row, name, None) for name in GROUPS.names} for row in plan.rows]
+    behind = [(row.group, row.topic, row.partition, row.reason) for row in plan.left_out]
+    rows += [
+        {"group": group, "topic": topic, "partition": partition, "left_out": reason}
+        for group, topic, partition, reason in (*behind, *not_moved)
+    ]
     return pa.Table.from_pylist(rows, GROUPS)
-
-
-def _left_out(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{**row, "left_out": row["reason"]} for row in plan["left_out"]]
 
 
 def _copied(ledger: Ledger) -> dict[str, dict[str, int]]:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import principal_of
-from twinlog.errors import FlowStateError
+from twinlog.errors import ConfigurationError, FlowStateError
 from twinlog.intake.extensions import naming_of
-from twinlog.model.flow_state import FlowRecord
+from twinlog.model.flow_state import FlowRecord, State
 from twinlog.model.lanes import state_topic
 from twinlog.model.migration import Migration, Phase
 from twinlog.model.naming import HEARTBEATS, checkpoints_topic, offset_syncs_topic
 from twinlog.model.offsets import TopicPartition
+from twinlog.model.plan import StartAt
 from twinlog.model.topology import Flow
 from twinlog.operations.internal_topics import create_internal_topics
 from twinlog.operations.lease import flow_store
@@ -50,16 +51,23 @@ def migration_of(flow: Flow, access: ClusterAccess) -> Migration | None:
 
 def begin(flow: Flow, ends: Ends, asked: Asked, migration_id: str) -> Migration:
     """The migration under way, with what is asked of it now; a new one of this id where there is none."""
+    if StartAt(flow.topics_from) is not StartAt.EARLIEST:
+        raise ConfigurationError(
+            f"{flow.name} begins topics at their ends, and a migration moves all that is kept: set its topics.from to "
+            "earliest; --from and --from-offset leave out what is older"
+        )
     with ends.target.raw() as target, ends.source.raw(beside=target) as source:
         view = target.run(target.metadata())
-        names = (*view.topics, *source.run(source.metadata()).topics)
+        names = view.topics.keys() | source.run(source.metadata()).topics.keys()
         target.run(create_internal_topics(target, flow, flow.lanes, view, principal_of(ends.target.settings)))
 
         def decide(record: FlowRecord) -> FlowRecord:
             migration = record.migration
             if migration is None:
-                # Of a flow that has run before, nobody knows any more which of these were there first.
-                shared = _shared_names(flow) if not record.lanes else ()
+                if record.state is not State.ACTIVE:
+                    raise FlowStateError(f"{flow.name} is {record.state}, so it can't be migrated")
+                # Of a flow that has run before they are its own, unless MirrorMaker 2 was there as well.
+                shared = _shared_names(flow) if not record.lanes or names & _mirror_maker_s(flow) else ()
                 found = tuple(name for name in shared if name in names)
                 migration = Migration(migration_id, started_at_ms=int(time.time() * 1000), found=found)
             migration = _changed(flow, migration, asked)
@@ -85,6 +93,17 @@ def change(flow: Flow, target: RawClient, migration_id: str, decide: Callable[[M
     if record is None or record.migration is None:
         raise FlowStateError(f"{flow.name}: the migration's record could not be written")
     return record.migration
+
+
+def end(flow: Flow, target: RawClient, migration_id: str) -> None:
+    """The flow is part of no migration any more."""
+
+    def ended(record: FlowRecord) -> FlowRecord | None:
+        if record.migration is None or record.migration.id != migration_id:
+            return None
+        return replace(record, migration=None)
+
+    target.run(flow_store(flow, target).change(ended))
 
 
 def _changed(flow: Flow, migration: Migration, asked: Asked) -> Migration:
@@ -113,3 +132,9 @@ def _shared_names(flow: Flow) -> tuple[str, ...]:
     """Topics that other mirrors, or other flows, use under the same names."""
     names = (offset_syncs_topic(flow), checkpoints_topic(flow), HEARTBEATS, naming_of(flow).target_name(HEARTBEATS))
     return tuple(dict.fromkeys(names))
+
+
+def _mirror_maker_s(flow: Flow) -> frozenset[str]:
+    """What a MirrorMaker 2 between the two clusters keeps for itself on the target."""
+    mark = flow.replication_policy_separator
+    return frozenset(f"mm2-{what}{mark}{flow.source}{mark}internal" for what in ("configs", "offsets", "status"))

@@ -44,6 +44,7 @@ def page(flow: str, said: Mapping[str, Any], topics: pa.Table, groups: pa.Table,
             *_left_out(topics, said),
             *_groups(groups, said),
             *_acls(acls),
+            *_removed(said),
             *_signed(said),
             "</body></html>",
         ]
@@ -109,10 +110,16 @@ def _acls(acls: pa.Table) -> Iterator[str]:
     yield from _table("Permissions", ("Resource", "Name", "Pattern", "Who", "Host", "Operation", "Permission"), rows)
 
 
+def _removed(said: Mapping[str, Any]) -> Iterator[str]:
+    yield from _table("Removed by the clean-up", ("What",), [(what,) for what in said.get("removed", ())])
+    yield from _table("Left by the clean-up", ("What",), [(what,) for what in said.get("left", ())])
+
+
 def _signed(said: Mapping[str, Any]) -> Iterator[str]:
-    by, at_ms = said.get("approved_by"), said.get("approved_at_ms")
+    at_ms = said.get("approved_at_ms")
     yield "<h2>Sign-off</h2>"
-    if by is not None and at_ms is not None:
+    if at_ms is not None:
+        by = said.get("approved_by") or "whoever started it"
         yield f"<p>The cut-over was approved by {escape(by)} at {_when(at_ms)}.</p>"
     yield '<p>Name <span class="line">&nbsp;</span> Date <span class="line">&nbsp;</span></p>'
 

@@ -35,9 +35,10 @@ def prove(  # noqa: PLR0917 - a flow and everything that a proof of it needs, ea
     execute: Executor = prove_here,
     *,
     tasks: int = 1,
+    scope: Scope = EVERYTHING,
 ) -> Reconciliation:
     """Compare; what is known to be another mirror's is a note of the result, and no difference."""
-    found = Reconciling(topology, flow, ends, ledger).run(EVERYTHING, execute, tasks=tasks)
+    found = Reconciling(topology, flow, ends, ledger).run(scope, execute, tasks=tasks)
     begins = adopted_from(ledger, migration)
     left = [one for one in found.differences if _is_left(one, begins)]
     if not left:

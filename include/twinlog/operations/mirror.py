@@ -21,12 +21,13 @@ from twinlog.cluster.copy_order import CopyOrder, Executor
 from twinlog.cluster.metadata import Topic
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import principal_of
-from twinlog.errors import FencedError, FencedOrTimedOutError
+from twinlog.errors import FencedError, FencedOrTimedOutError, FlowStateError
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.description import described
 from twinlog.model.findings import Finding
 from twinlog.model.flow_state import Holder, State
+from twinlog.model.lanes import state_topic
 from twinlog.model.plan import Plan
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint import Checkpointing
@@ -36,6 +37,7 @@ from twinlog.operations.flow_gate import reason_to_leave, record_of
 from twinlog.operations.heartbeat import beat_of_run
 from twinlog.operations.internal_topics import create_internal_topics
 from twinlog.operations.lease import LEASE_S, Held, flow_store, held
+from twinlog.operations.migration_evidence import reason_to_stay_away
 from twinlog.operations.mirror_result import (
     CopyResult,
     MirrorResult,
@@ -234,6 +236,10 @@ class Mirror:
         return target.run(flow_store(self._flow, target).read()).is_leased_to(holder)
 
     def _create_internal_topics(self, sides: Sides) -> None:
+        if state_topic(self._flow.source, self._flow.target) not in sides.target_view.topics:
+            moved = reason_to_stay_away(self._flow, self._ledger)
+            if moved is not None:
+                raise FlowStateError(f"{moved}; nothing was copied")
         principal = principal_of(self._ends.target.settings)
         sides.target.run(
             create_internal_topics(sides.target, self._flow, self._flow.lanes, sides.target_view, principal)

@@ -23,6 +23,7 @@ from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint import Checkpointing
 from twinlog.operations.flow_gate import record_of
 from twinlog.operations.lease import reason_to_wait
+from twinlog.operations.migration_evidence import reason_to_stay_away
 from twinlog.operations.mirror_result import failures_of, planned_findings
 from twinlog.operations.position_keeping import renewal_due
 from twinlog.operations.recording import anything_new
@@ -108,6 +109,8 @@ class Looking:
             nothing = RunPlan(self.flow.name, run, record.state)
             ours = described(self.topology, self.flow)
             refused = reason_to_wait(self.flow, record, run, ours)
+            if refused is None and not record.lanes:
+                refused = reason_to_stay_away(self.flow, self.ledger)
             if refused is not None:
                 return replace(nothing, refused=refused)
             found, findings = self._survey(source, target, limits)

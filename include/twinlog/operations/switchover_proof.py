@@ -11,6 +11,7 @@ from twinlog.model.reconciliation import Kind
 from twinlog.operations.flow_reach import FlowReach
 from twinlog.operations.reconcile import EVERYTHING_NEW, Reconciling, prove_here
 from twinlog.operations.reconcile_evidence import Executor
+from twinlog.operations.reconcile_result import Reconciliation
 from twinlog.operations.switchover import EQUAL_WITHIN_S, Opposite, Proof, Prove, Switchover
 
 _BESIDE = frozenset({Kind.SETTING, Kind.PARTITIONS, Kind.PERMISSION, Kind.GROUP})
@@ -23,11 +24,16 @@ def prove_with(reach: FlowReach, execute: Executor = prove_here, *, tasks: int =
         found = Reconciling(reach.topology, reach.flow, reach.ends(), reach.ledger()).run(
             EVERYTHING_NEW, execute, tasks=tasks
         )
-        records = replace(found, differences=tuple(one for one in found.differences if one.kind not in _BESIDE))
-        beside = tuple(one.detail or str(one.kind) for one in found.differences if one.kind in _BESIDE)
-        return Proof(not records.differences, records.sentence, beside)
+        return proof_of(found)
 
     return prove
+
+
+def proof_of(found: Reconciliation) -> Proof:
+    """What a reconciliation says to whoever wants to switch over."""
+    records = replace(found, differences=tuple(one for one in found.differences if one.kind not in _BESIDE))
+    beside = tuple(one.detail or str(one.kind) for one in found.differences if one.kind in _BESIDE)
+    return Proof(not records.differences, records.sentence, beside)
 
 
 def switchover_of(reach: FlowReach, *, within_s: float = EQUAL_WITHIN_S) -> Switchover:

@@ -21,7 +21,7 @@ from twinlog.model.blackouts import DAYS, Blackouts
 from twinlog.model.migration import Phase
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.twin_settings import MOST
-from twinlog.operations import backfilling
+from twinlog.operations import backfill_progress, backfilling
 from twinlog.operations.backfilling import Backfilling
 from twinlog.operations.migrate import Asked
 from twinlog.operations.throttling import change_throttle
@@ -119,7 +119,7 @@ def test_urgent_topics_come_first_and_whoever_goes_on_finds_where_it_was(
     flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However little is left, it is worth a run.
-    monkeypatch.setattr(backfilling, "SMALL_LAG_S", 0.0)
+    monkeypatch.setattr(backfill_progress, "SMALL_LAG_S", 0.0)
     names = [f"{topic}.{end}" for end in ("c", "b", "a")]
     for name in names:
         flow.create(name)
@@ -180,11 +180,11 @@ def test_nothing_is_copied_in_a_blackout_and_a_run_ends_when_one_begins(flow: Tw
     done = backfill.run(copying, tasks=1)
 
     assert DAYS[2] == "wed"
-    assert waited == [6 * 3600]
+    assert sum(waited) == 6 * 3600
     assert done.records == 100
     assert seconds[0] == pytest.approx(backfilling.RUN_SECONDS)
     assert seconds[1] == pytest.approx(0.1 * 3600)
-    assert any("nothing is backfilled before" in sentence for sentence in told)
+    assert sum("nothing is backfilled before" in sentence for sentence in told) == 1
 
 
 def test_its_rate_is_the_one_on_the_target_whatever_the_topology_says(flow: Twins, topic: str) -> None:

@@ -49,6 +49,7 @@ def sync(flow_name: str) -> dict[str, Any]:
 
     context = get_current_context()
     reach = TaskReach(flow_name)
+    skip_if(_moved(reach))
     keeping = Sync(reach.topology, reach.flow, reach.access("source"), reach.access("target"))
     done = keeping.run(approved=bool(context["params"].get(APPROVED)))
     skip_if(done.skipped if not done.failed else None)
@@ -70,6 +71,7 @@ def heartbeat(flow_name: str) -> dict[str, Any]:
     from twinlog.operations.heartbeat import emit_heartbeat  # noqa: PLC0415 - brings the Kafka clients
 
     reach = TaskReach(flow_name)
+    skip_if(_moved(reach))
     done = emit_heartbeat(reach.flow, reach.access("source"), reach.access("target"))
     skip_if(done.skipped)
     return done.to_json()
@@ -86,6 +88,7 @@ def canary(flow_name: str) -> dict[str, Any]:
     from twinlog.operations.spark_session import most_tasks, spark_session  # noqa: PLC0415 - as above
 
     reach = TaskReach(flow_name)
+    skip_if(_moved(reach))
     flow, ends, place = reach.flow, reach.ends(), spark_place(reach.topology, reach.flow)
     flying = Canary(flow, Mirror(reach.topology, flow, ends, reach.ledger()), ends.source, ends.target)
     if place.address:
@@ -113,6 +116,7 @@ def compact(flow_name: str) -> dict[str, Any]:
     from twinlog.operations.ledger_upkeep import keep_up  # noqa: PLC0415 - brings the Kafka clients
 
     reach = TaskReach(flow_name)
+    skip_if(_moved(reach))
     done = keep_up(reach.flow, reach.access("source"), reach.access("target"), reach.ledger(), keep_days=KEEP_DAYS)
     for note in done.notes:
         log.warning("%s", note)
@@ -126,3 +130,10 @@ def skip_if(reason: str | None) -> None:
     if reason is not None:
         log.info("%s", reason)
         raise AirflowSkipException(reason)
+
+
+def _moved(reach: TaskReach) -> str | None:
+    """Why there is nothing to look after any more, if so."""
+    from twinlog.operations.migration_evidence import reason_to_stay_away  # noqa: PLC0415 - brings the Kafka clients
+
+    return reason_to_stay_away(reach.flow, reach.ledger())
