@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
 from twinlog.airflow.lineage import openlineage
-from twinlog.airflow.metrics import send
+from twinlog.airflow.metrics import errors_told, send
 from twinlog.airflow.params import run_limits
 from twinlog.airflow.progress import ProgressReport
 from twinlog.airflow.settings import own_folder
@@ -64,6 +64,10 @@ class CopyOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """One try; its result is on the task whatever became of it."""
+        with errors_told(self.flow_name, self.task_id):
+            return self._try(context)
+
+    def _try(self, context: Context) -> dict[str, Any]:
         from airflow.sdk.exceptions import AirflowSkipException  # noqa: PLC0415 - no matter of parsing a DAG
 
         reach = TaskReach(self.flow_name)

@@ -29,6 +29,7 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+@metrics.tells_errors
 def run(asked: argparse.Namespace, console: Console) -> int:
     from twinlog.operations.canary import Canary  # noqa: PLC0415 - keeps --help quick
     from twinlog.operations.copy_on_spark import copy_on_spark  # noqa: PLC0415 - as above
@@ -50,7 +51,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     console.result(_lines(result), result.to_json())
     for sentence in result.notes:
         console.note(f"twinlog: {sentence}")
-    metrics.write(asked, canary_samples(result))
+    metrics.write_done(asked, canary_samples(result))
     return result.exit_code
 
 

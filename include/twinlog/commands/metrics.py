@@ -1,20 +1,24 @@
 """`--metrics FILE`: a command's figures as a text file for the textfile collector of Prometheus' node exporter.
 
 The file is replaced as a whole or not at all, so that whoever reads it never sees half of it. A command that measured
-nothing, as a run that was skipped, leaves the last one's file as it is.
+nothing, as a run that was skipped, leaves the last one's file as it is. One that an error ended leaves the figures
+there too, and says what kind of error it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from twinlog.errors import ConfigurationError
-from twinlog.model.metrics import Sample, exposition
+from twinlog.commands.console import Console
+from twinlog.errors import ConfigurationError, kind_of
+from twinlog.model.metrics import ERRORS, Sample, error_samples, exposition, without
 
+Run = Callable[[argparse.Namespace, Console], int]
 _READABLE_BY_ALL = 0o644
 
 
@@ -34,6 +38,38 @@ def write(asked: argparse.Namespace, samples: Iterable[Sample]) -> None:
     text = exposition(samples)
     if text:
         replace_file(asked.metrics, text)
+
+
+def write_done(asked: argparse.Namespace, samples: Iterable[Sample]) -> None:
+    """The same for a verb of one flow, with that no error ended it; see `tells_errors`."""
+    measured = list(samples)
+    if measured:
+        write(asked, [*measured, *error_samples(asked.flow, asked.verb)])
+
+
+def tells_errors(run: Run) -> Run:
+    """What runs a verb of one flow, so that the file says what kind of error ended it."""
+
+    @functools.wraps(run)
+    def telling(asked: argparse.Namespace, console: Console) -> int:
+        try:
+            return run(asked, console)
+        except Exception as error:
+            if asked.metrics is not None:
+                _tell(asked, console, error)
+            raise
+
+    return telling
+
+
+def _tell(asked: argparse.Namespace, console: Console, error: Exception) -> None:
+    file: Path = asked.metrics
+    try:
+        before = file.read_text() if file.exists() else ""
+        replace_file(file, without(ERRORS, before) + exposition(error_samples(asked.flow, asked.verb, kind_of(error))))
+    except (OSError, ConfigurationError) as unwritable:
+        # Beside the error that ended the command, which is what people have to hear.
+        console.note(f"twinlog: {unwritable}")
 
 
 def replace_file(path: Path, text: str) -> None:

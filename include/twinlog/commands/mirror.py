@@ -33,6 +33,7 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+@metrics.tells_errors
 def run(asked: argparse.Namespace, console: Console) -> int:
     from twinlog.operations.copy_on_spark import copy_on_spark  # noqa: PLC0415 - keeps --help quick
     from twinlog.operations.metrics import run_samples  # noqa: PLC0415 - as above
@@ -51,7 +52,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     console.result(_lines(result), result.to_json())
     for sentence in result.warnings:
         console.note(f"twinlog: {sentence}")
-    metrics.write(asked, run_samples(result))
+    metrics.write_done(asked, run_samples(result))
     return 1 if result.failures else 0
 
 

@@ -38,6 +38,7 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+@metrics.tells_errors
 def run(asked: argparse.Namespace, console: Console) -> int:
     from twinlog.operations.metrics import reconcile_samples  # noqa: PLC0415 - keeps --help quick
     from twinlog.operations.prove_on_spark import prove_on_spark  # noqa: PLC0415 - as above
@@ -61,7 +62,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
     console.result(_lines(result), result.to_json())
     for note in result.notes:
         console.note(f"twinlog: {note}")
-    metrics.write(asked, reconcile_samples(result))
+    metrics.write_done(asked, reconcile_samples(result))
     return 1 if result.differences else 0
 
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from twinlog.errors import ErrorKind
+
 _NAME = re.compile(r"twinlog_[a-z0-9_]+")
 
 
@@ -49,6 +51,11 @@ def _metric(name: str, labels: tuple[str, ...], text: str, section: str, *, dash
         raise ValueError(f"{name} is no name for another metric")
     REGISTRY[name] = Metric(name, labels, text, section, dashboard)
     return REGISTRY[name]
+
+
+def _listed(words: Iterable[str]) -> str:
+    *others, last = (f"`{word}`" for word in words)
+    return f"{', '.join(others)} or {last}"
 
 
 _FLOW = ("flow",)
@@ -245,12 +252,36 @@ RECONCILE_CROSSED = _metric(
 RECONCILE_SECONDS = _metric("twinlog_reconcile_seconds", _FLOW, "How long it took.", RECONCILIATION, dashboard=False)
 
 
+ENDED = "What ended with an error: every command with `--metrics`, and every task"
+ERRORS = _metric(
+    "twinlog_errors",
+    ("flow", "step", "kind"),
+    f"1 for the kind of error that ended a step when it was last tried, 0 for the others: {_listed(ErrorKind)}. Steps "
+    "are `mirror`, `canary`, `reconcile` and `status`, for which it is what the look could not see, and in Airflow the "
+    "tasks: `plan`, `copy`, `record`, `checkpoint` and so on.",
+    ENDED,
+)
+
+
+def error_samples(flow: str, step: str, *kinds: ErrorKind) -> Iterator[Sample]:
+    """What kinds of error ended a step, or stood in its way; every kind has a figure, so that one that is gone is seen
+    to be."""
+    for kind in ErrorKind:
+        yield ERRORS(kind in kinds, flow=flow, step=step, kind=kind)
+
+
 def exposition(samples: Iterable[Sample]) -> str:
     """The samples in Prometheus' text format; those of a metric stand together, as the format asks."""
     by_metric: dict[str, list[Sample]] = {}
     for sample in samples:
         by_metric.setdefault(sample.metric.name, []).append(sample)
     return "".join(f"{line}\n" for found in by_metric.values() for line in _lines(found))
+
+
+def without(metric: Metric, text: str) -> str:
+    """A text of `exposition` without the samples of one metric."""
+    starts = (f"# HELP {metric.name} ", f"# TYPE {metric.name} ", f"{metric.name}{{")
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(starts))
 
 
 def _lines(samples: list[Sample]) -> Iterator[str]:

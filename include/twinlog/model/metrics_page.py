@@ -15,16 +15,18 @@ _INTRODUCTION = """\
 All are gauges: each is a figure of the last run, the last canary or the last look at a flow. What is not known has no
 sample, never a 0.
 
-- **Prometheus**, without Airflow: `twinlog mirror FLOW --metrics FILE`, `twinlog status --metrics FILE` and
-  `twinlog canary FLOW --metrics FILE` write Prometheus' text format for the textfile collector of its node exporter.
-  The file is replaced as a whole and readable by all. Give each command and flow a file of its own, ending in `.prom`;
-  a run that was skipped leaves the last one's as it is. How old a file is shows in the collector's own
-  `node_textfile_mtime_seconds`.
-- **Airflow**: the status task of a flow sends those of a look at it through Airflow's metrics, under the same names and
-  with the labels as tags, in the characters that Airflow takes: the flow nyc->lon is `nyc_to_lon` there. The tags are
-  what tells flows and topics apart, so they need a receiver that has them: OpenTelemetry, Datadog, or StatsD with
-  `statsd_influxdb_enabled`. What is infinite is left out there.
-- **Grafana**: `include/grafana/twinlog.json` is a dashboard for the Prometheus names, to be imported as it is.
+- **Prometheus**, without Airflow: `--metrics FILE` of `twinlog mirror`, `canary` and `reconcile` of a flow, and of
+  `twinlog status`, writes Prometheus' text format for the textfile collector of its node exporter. The file is
+  replaced as a whole and readable by all. Give each command and flow a file of its own, ending in `.prom`; a run that
+  was skipped leaves the last one's as it is, and one that an error ended leaves its figures and says what kind of error
+  it was (`twinlog_errors`). How old a file is shows in the collector's own `node_textfile_mtime_seconds`.
+- **Airflow**: the tasks of a flow send the same through Airflow's metrics: `plan`, `copy`, `record` and `checkpoint`
+  those of a run and its copier, `status` those of a look, `canary` and `reconcile` theirs, and each whether an error
+  ended it. Names and labels, which are tags there, are the same, in the characters that Airflow takes: the flow
+  nyc->lon is `nyc_to_lon`. The tags are what tells flows and topics apart, so they need a receiver that has them:
+  OpenTelemetry, Datadog, or StatsD with `statsd_influxdb_enabled`. What is infinite is left out there.
+- **Grafana**: `include/grafana/twinlog.json` is a dashboard for a Prometheus that has either, to be imported as it is;
+  Airflow puts `airflow_` before the names.
 """
 
 

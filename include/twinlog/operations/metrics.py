@@ -62,6 +62,8 @@ def status_samples(row: FlowStatus) -> Iterator[Sample]:
     flow = row.flow
     for name, side in (("source", row.source), ("target", row.target)):
         yield m.CLUSTER_REACHED(side.reachable, flow=flow, side=name, cluster=side.cluster)
+    sides = (side.error_kind for side in (row.source, row.target) if side.error_kind is not None)
+    yield from m.error_samples(flow, "status", *sides, *row.problem_kinds)
     for topic in row.lag:
         yield from _known(m.LAG_RECORDS, topic.records, flow=flow, topic=topic.topic)
         yield from _known(m.LAG_SECONDS, topic.seconds, flow=flow, topic=topic.topic)

@@ -16,7 +16,7 @@ from typing import Any
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.secrets import mask
-from twinlog.errors import TwinlogError
+from twinlog.errors import ErrorKind, TwinlogError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.flow_state import State
@@ -48,6 +48,7 @@ class SideStatus:
     error: str | None = None
     exit_code: int = 0
     retriable: bool = False
+    error_kind: ErrorKind | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class FlowStatus:
     """What would hurt if a broker were lost, on either side."""
     problem: str | None = None
     """Why the state or the lag could not be read although both clusters were reached."""
+    problem_kinds: tuple[ErrorKind, ...] = ()
     exit_code: int = 0
     last_run: str | None = None
     groups_ready: int | None = None
@@ -117,7 +119,8 @@ class Status:
         rows = [asdict(flow) for flow in self.flows]
         for flow, row in zip(self.flows, rows, strict=True):
             del row["exit_code"]
-            row["lag"] = list(row["lag"])  # Airflow keeps lists as they are, and wraps tuples
+            # Airflow keeps lists as they are, and wraps tuples.
+            row["lag"], row["problem_kinds"] = list(row["lag"]), [str(kind) for kind in row["problem_kinds"]]
             for group in row["groups"]:
                 group["reasons"], group["offsets"] = list(group["reasons"]), list(group["offsets"])
             row["groups"] = list(row["groups"])
@@ -219,7 +222,7 @@ def _with_look(row: FlowStatus, look: CloserLook | TwinlogError | None) -> FlowS
     if look is None:
         return row
     if isinstance(look, TwinlogError):
-        return replace(row, problem=mask(str(look)), exit_code=look.exit_code)
+        return _with_problem(row, look)
     row = replace(row, preflight=look.preflight)
     past = look.past
     if past is None:
@@ -241,7 +244,15 @@ def _with_look(row: FlowStatus, look: CloserLook | TwinlogError | None) -> FlowS
         lag_seconds=None if past.lag.seconds is None else round(past.lag.seconds, 3),
         lag=past.lag.topics,
         problem=_not_known(row.source.cluster, past.lag.unknown),
+        problem_kinds=(ErrorKind.UNREACHABLE,) if past.lag.unknown else (),
     )
+
+
+def _with_problem(row: FlowStatus, error: TwinlogError) -> FlowStatus:
+    """With one problem more."""
+    told = [*([] if row.problem is None else [row.problem]), mask(str(error))]
+    kinds = (*row.problem_kinds, error.counted_as)
+    return replace(row, problem="; ".join(told), problem_kinds=kinds, exit_code=max(row.exit_code, error.exit_code))
 
 
 def _not_known(cluster: str, topics: Sequence[str]) -> str | None:
@@ -271,7 +282,7 @@ def _with_objectives(topology: Topology, flow: Flow, row: FlowStatus) -> FlowSta
     try:
         last = RecoverySeries(Ledger(topology.ledger_for(flow), flow.source, flow.target)).last()
     except TwinlogError as error:
-        return replace(row, problem=row.problem or mask(str(error)), exit_code=max(row.exit_code, error.exit_code))
+        return _with_problem(row, error)
     time_ = Objective(flow.recovery_time_seconds)
     if last is not None:
         time_ = Objective(flow.recovery_time_seconds, last.recovery_time_s, last.kind, last.at_ms)
@@ -300,6 +311,7 @@ def _side(alias: str, reached: ClusterMetadata | TwinlogError) -> SideStatus:
             error=mask(str(reached)),
             exit_code=reached.exit_code,
             retriable=reached.retriable,
+            error_kind=reached.counted_as,
         )
     topics = [topic for topic in reached.topics.values() if not topic.internal]
     return SideStatus(

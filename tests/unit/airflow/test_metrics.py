@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from airflow.sdk.exceptions import AirflowSkipException, DownstreamTasksSkipped
 
-from twinlog.airflow.metrics import send
+from twinlog.airflow.metrics import send, tells_errors
+from twinlog.errors import ErrorKind, NotAuthorizedError
 from twinlog.model.metrics import FINDINGS, LAG_RECORDS, TIME_TO_CATCH_UP
 
 
@@ -43,3 +45,31 @@ def test_labels_are_tags_in_the_characters_that_airflow_takes(wire: Wire) -> Non
 def test_what_is_infinite_is_left_out(wire: Wire) -> None:
     send([TIME_TO_CATCH_UP(math.inf, flow="nyc->lon"), TIME_TO_CATCH_UP(5, flow="lon->nyc")])
     assert wire.gauges == {"twinlog_time_to_catch_up_seconds,flow=lon_to_nyc": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "kinds"),
+    [
+        (None, set()),
+        (AirflowSkipException("nothing to do"), set()),
+        (DownstreamTasksSkipped(tasks=["copy"]), set()),  # type: ignore[no-untyped-call]
+        (NotAuthorizedError("no"), {"not_allowed"}),
+        (ValueError("odd"), {"fault"}),
+    ],
+)
+def test_a_task_tells_what_kind_of_error_ended_it(wire: Wire, ended_by: Exception | None, kinds: set[str]) -> None:
+    @tells_errors("plan")
+    def task(flow_name: str) -> str:
+        if ended_by is not None:
+            raise ended_by
+        return flow_name
+
+    if ended_by is None:
+        assert task("nyc->lon") == "nyc->lon"
+    else:
+        with pytest.raises(type(ended_by)):
+            task("nyc->lon")
+
+    assert wire.gauges == {
+        f"twinlog_errors,flow=nyc_to_lon,step=plan,kind={kind}": float(kind in kinds) for kind in ErrorKind
+    }

@@ -10,7 +10,8 @@ import pytest
 
 from support.exposition import read_exposition, series
 from twinlog.commands import metrics
-from twinlog.errors import ConfigurationError
+from twinlog.commands.console import Console
+from twinlog.errors import ClusterUnreachableError, ConfigurationError, NotAuthorizedError
 from twinlog.model.metrics import LAG_RECORDS
 
 SAMPLE = LAG_RECORDS(3, flow="nyc->lon", topic="orders")
@@ -61,3 +62,47 @@ def test_what_cant_be_replaced_is_said_and_leaves_nothing(tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match=r"a\.prom: the metrics cannot be written"):
         metrics.write(parsed("--metrics", str(folder)), [SAMPLE])
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def verb(file: Path, ended_by: Exception | None, console: Console) -> None:
+    """A verb that measures something, or is ended by an error before."""
+
+    @metrics.tells_errors
+    def run(asked: argparse.Namespace, _: Console) -> int:
+        if ended_by is not None:
+            raise ended_by
+        metrics.write_done(asked, [SAMPLE])
+        return 0
+
+    run(argparse.Namespace(metrics=file, flow="nyc->lon", verb="mirror"), console)
+
+
+def errors_in(file: Path) -> set[str]:
+    found = read_exposition(file.read_text())
+    return {dict(labels)["kind"] for (name, labels), value in found.items() if name == "twinlog_errors" and value}
+
+
+def test_an_error_that_ends_a_verb_is_told_by_kind_beside_the_last_figures_until_it_is_gone(tmp_path: Path) -> None:
+    file, console = tmp_path / "a.prom", Console(as_json=False)
+    ends = ((NotAuthorizedError("no"), {"not_allowed"}), (KeyError("odd"), {"fault"}))
+    for ended_by, kinds in ends:
+        with pytest.raises(type(ended_by)):
+            verb(file, ended_by, console)
+        assert errors_in(file) == kinds
+        assert {name for name, _ in read_exposition(file.read_text())} == {"twinlog_errors"}
+    verb(file, None, console)
+    assert errors_in(file) == set()
+
+    with pytest.raises(ClusterUnreachableError):
+        verb(file, ClusterUnreachableError("away"), console)
+
+    assert errors_in(file) == {"unreachable"}
+    assert read_exposition(file.read_text())[series("twinlog_lag_records", flow="nyc->lon", topic="orders")] == 3
+
+
+def test_a_file_that_cant_be_written_hides_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a.prom"
+    folder.mkdir()
+    with pytest.raises(ClusterUnreachableError, match="away"):
+        verb(folder, ClusterUnreachableError("away"), Console(as_json=False))
+    assert str(folder) in capsys.readouterr().err

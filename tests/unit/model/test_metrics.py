@@ -25,6 +25,7 @@ COUNTS = {  # of things that the name itself says
     "twinlog_findings",
     "twinlog_lanes_not_done",
     "twinlog_copier_retries",
+    "twinlog_errors",
     "twinlog_copier_limited_by",
     "twinlog_canary_faults",
     "twinlog_recovery_objective_missed",

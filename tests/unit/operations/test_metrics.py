@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from support.exposition import read_exposition, series
 from twinlog.cluster.copier import LaneReport, Outcome
+from twinlog.errors import ErrorKind
 from twinlog.model.canary import Verdict
 from twinlog.model.figures import Figures
 from twinlog.model.findings import Finding, FindingKind
@@ -63,7 +64,7 @@ def test_a_look_that_found_everything() -> None:
         last_verdict_age_s=90.5,
     )
     found = read_exposition(exposition(status_samples(row)))
-    assert found == {
+    assert {one: value for one, value in found.items() if one[0] != "twinlog_errors"} == {
         series("twinlog_cluster_reached", flow=FLOW, side="source", cluster="nyc"): 1,
         series("twinlog_cluster_reached", flow=FLOW, side="target", cluster="lon"): 0,
         series("twinlog_lag_records", flow=FLOW, topic="orders"): 7,
@@ -87,7 +88,20 @@ def test_a_look_that_found_everything() -> None:
 def test_a_flow_that_never_ran_has_no_lag_and_no_heartbeat() -> None:
     side = SideStatus("nyc", reachable=True)
     found = read_exposition(exposition(status_samples(FlowStatus(FLOW, "active", side, side))))
-    assert {name for name, _ in found} == {"twinlog_cluster_reached"}
+    assert {name for name, _ in found} == {"twinlog_cluster_reached", "twinlog_errors"}
+    assert not any(value for (name, _), value in found.items() if name == "twinlog_errors")
+
+
+def test_what_a_look_could_not_see_is_told_by_kind() -> None:
+    away = SideStatus("nyc", reachable=False, error="no", error_kind=ErrorKind.UNREACHABLE)
+    closed = SideStatus("lon", reachable=False, error="no", error_kind=ErrorKind.NOT_AUTHENTICATED)
+    row = FlowStatus(FLOW, "unreachable", away, closed, problem="no", problem_kinds=(ErrorKind.LEDGER,))
+    found = read_exposition(exposition(status_samples(row)))
+    assert {dict(labels)["kind"] for (name, labels), value in found.items() if name == "twinlog_errors" and value} == {
+        "unreachable",
+        "not_authenticated",
+        "ledger",
+    }
 
 
 def test_the_pace_of_a_flow_that_falls_behind() -> None:

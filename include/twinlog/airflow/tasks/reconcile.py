@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Param, get_current_context, task
 
-from twinlog.airflow.metrics import send
+from twinlog.airflow.metrics import send, tells_errors
 from twinlog.airflow.notices import FailureNotifier, Notice, NoticeKind, tell_changes
 from twinlog.airflow.params import moment_ms, moment_param
 from twinlog.airflow.settings import own_folder
@@ -103,6 +103,7 @@ def asked_scope(params: Mapping[str, Any]) -> Scope:
 
 
 @task(task_id=RECONCILE_TASK)
+@tells_errors(RECONCILE_TASK)
 def reconcile(flow_name: str) -> dict[str, Any]:
     """Both logs compared by the ledger; fails where they differ, with the differences in its result."""
     from twinlog.operations.metrics import reconcile_samples  # noqa: PLC0415 - brings the Kafka clients

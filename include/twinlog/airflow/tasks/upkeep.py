@@ -10,7 +10,7 @@ from typing import Any
 from airflow.sdk import Param, get_current_context, task
 
 from twinlog.airflow.frame import NO_POOL
-from twinlog.airflow.metrics import send
+from twinlog.airflow.metrics import send, tells_errors
 from twinlog.airflow.settings import own_folder
 from twinlog.airflow.spark_place import spark_place
 from twinlog.airflow.tasks.mirror import LISTED_AT_MOST, listed
@@ -43,6 +43,7 @@ def sync_params() -> dict[str, Param]:
 
 
 @task(task_id=SYNC_TASK)
+@tells_errors(SYNC_TASK)
 def sync(flow_name: str) -> dict[str, Any]:
     """Topics, partitions, settings and permissions of the target brought in step with the source."""
     from twinlog.operations.sync import Sync  # noqa: PLC0415 - brings the Kafka clients
@@ -66,6 +67,7 @@ def sync(flow_name: str) -> dict[str, Any]:
 
 
 @task(task_id=HEARTBEAT_TASK, pool=NO_POOL)
+@tells_errors(HEARTBEAT_TASK)
 def heartbeat(flow_name: str) -> dict[str, Any]:
     """A sign of life on the source, for the next run to bring over."""
     from twinlog.operations.heartbeat import emit_heartbeat  # noqa: PLC0415 - brings the Kafka clients
@@ -78,6 +80,7 @@ def heartbeat(flow_name: str) -> dict[str, Any]:
 
 
 @task(task_id=CANARY_TASK)
+@tells_errors(CANARY_TASK)
 def canary(flow_name: str) -> dict[str, Any]:
     """Marked records sent through a real run; fails where any is lost, late, doubled, out of order or altered."""
     from twinlog.cluster.copy_order import carry_out_here  # noqa: PLC0415 - brings the Kafka clients
@@ -111,6 +114,7 @@ def canary(flow_name: str) -> dict[str, Any]:
 
 
 @task(task_id=COMPACT_TASK)
+@tells_errors(COMPACT_TASK)
 def compact(flow_name: str) -> dict[str, Any]:
     """The ledger's files merged, and what both clusters have long dropped removed from it and from the journal."""
     from twinlog.operations.ledger_upkeep import keep_up  # noqa: PLC0415 - brings the Kafka clients
