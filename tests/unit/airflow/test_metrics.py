@@ -8,8 +8,13 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException, DownstreamTasksSkipped
 
 from twinlog.airflow.metrics import send, tells_errors
+from twinlog.airflow.tasks.mirror import tell_of_idle
 from twinlog.errors import ErrorKind, NotAuthorizedError
+from twinlog.model.findings import Finding, FindingKind
+from twinlog.model.flow_state import State
 from twinlog.model.metrics import FINDINGS, LAG_RECORDS, TIME_TO_CATCH_UP
+from twinlog.model.offsets import TopicPartition
+from twinlog.operations.run_plan import RunPlan
 
 
 class Wire:
@@ -73,3 +78,18 @@ def test_a_task_tells_what_kind_of_error_ended_it(wire: Wire, ended_by: Exceptio
     assert wire.gauges == {
         f"twinlog_errors,flow=nyc_to_lon,step=plan,kind={kind}": float(kind in kinds) for kind in ErrorKind
     }
+
+
+def test_a_run_with_nothing_to_copy_replaces_the_figures_of_the_last_that_had(wire: Wire) -> None:
+    held = Finding(FindingKind.HELD_BACK, TopicPartition("orders", 0), 7, "an open transaction")
+    found = RunPlan("nyc->lon", "r1", State.ACTIVE, findings=(held,))
+
+    tell_of_idle(found, ["copy", "record"], 0.5)
+
+    of_the_flow = {name.removeprefix("twinlog_"): value for name, value in wire.gauges.items()}
+    assert of_the_flow["run_seconds,flow=nyc_to_lon"] == 0.5
+    assert of_the_flow["run_records,flow=nyc_to_lon"] == 0
+    assert of_the_flow["findings,flow=nyc_to_lon,kind=held_back"] == 1
+    assert of_the_flow["findings,flow=nyc_to_lon,kind=expired"] == 0
+    assert of_the_flow["errors,flow=nyc_to_lon,step=copy,kind=spark"] == 0
+    assert "run_end_timestamp_seconds,flow=nyc_to_lon" in of_the_flow

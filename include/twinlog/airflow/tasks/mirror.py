@@ -9,18 +9,23 @@ and no Spark. `record` runs whatever became of `copy`: what a killed worker has 
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TriggerRule, get_current_context, task
 
 from twinlog.airflow.frame import NO_POOL
 from twinlog.airflow.lineage import update_assets
-from twinlog.airflow.metrics import send
+from twinlog.airflow.metrics import send, tell_errors, tells_errors
 from twinlog.airflow.params import run_limits
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
 from twinlog.errors import ClusterError
 from twinlog.intake.extensions import naming_of
+
+if TYPE_CHECKING:
+    from twinlog.operations.run_plan import RunPlan
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +39,7 @@ LISTED_AT_MOST = 100
 
 
 @task(task_id=PLAN_TASK, pool=NO_POOL, retry_delay=timedelta(seconds=10))
+@tells_errors(PLAN_TASK)
 def plan(flow_name: str) -> dict[str, Any]:
     """What there is to do for the flow now; every other task that has nothing to do is skipped."""
     from airflow.sdk.exceptions import DownstreamTasksSkipped  # noqa: PLC0415 - no matter of parsing a DAG
@@ -44,12 +50,15 @@ def plan(flow_name: str) -> dict[str, Any]:
     context = get_current_context()
     reach = TaskReach(flow_name)
     looking = Looking(reach.topology, reach.flow, reach.ends(), reach.ledger())
+    began = time.monotonic()
     found = looking.look(new_run_id(), run_limits(context["params"]))
     log.info("%s", found.sentence)
     for finding in found.findings[:LISTED_AT_MOST]:
         log.warning("%s", finding.message)
     planned = listed(found.to_json(), "findings", "new_topics")
     idle = [name for name in (COPY_TASK, RECORD_TASK, CHECKPOINT_TASK) if name not in found.due]
+    if found.refused is None:
+        tell_of_idle(found, idle, time.monotonic() - began)
     if idle:
         # Raised instead of returned, or the tasks would be looked at one by one; so the result has to be left by hand.
         context["ti"].xcom_push(key=RESULT_KEY, value=planned)
@@ -58,6 +67,7 @@ def plan(flow_name: str) -> dict[str, Any]:
 
 
 @task(task_id=RECORD_TASK, pool=NO_POOL, trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+@tells_errors(RECORD_TASK)
 def record(flow_name: str) -> dict[str, Any]:
     """The ledger brought up to what is committed, what of that is of this run, and who waits for it told."""
     from twinlog.operations.metrics import recorded_samples  # noqa: PLC0415 - brings the Kafka clients
@@ -90,6 +100,7 @@ def record(flow_name: str) -> dict[str, Any]:
 
 
 @task(task_id=CHECKPOINT_TASK, trigger_rule=TriggerRule.NONE_FAILED)
+@tells_errors(CHECKPOINT_TASK)
 def checkpoint(flow_name: str) -> dict[str, Any]:
     """The groups' positions, translated and written to the target."""
     from airflow.sdk.exceptions import AirflowSkipException  # noqa: PLC0415 - no matter of parsing a DAG
@@ -110,6 +121,19 @@ def checkpoint(flow_name: str) -> dict[str, Any]:
         get_current_context()["ti"].xcom_push(key=RESULT_KEY, value=result)
         raise ClusterError("; ".join(done.failures[:LISTED_AT_MOST]))
     return result
+
+
+def tell_of_idle(found: RunPlan, idle: Sequence[str], seconds: float) -> None:
+    """The figures of steps that have nothing to do: those of the last run that had hold no longer."""
+    from twinlog.operations.metrics import copy_samples, recorded_samples  # noqa: PLC0415 - brings the Kafka clients
+    from twinlog.operations.mirror_result import CopyResult, RecordedRun  # noqa: PLC0415 - as above
+
+    for step in idle:
+        tell_errors(found.flow, step)
+    if COPY_TASK in idle:
+        send(copy_samples(CopyResult(found.flow, found.run, seconds=seconds, findings=found.findings)))
+    if RECORD_TASK in idle:
+        send(recorded_samples(found.flow, RecordedRun(), seconds))
 
 
 def listed(result: dict[str, Any], *lists: str) -> dict[str, Any]:
