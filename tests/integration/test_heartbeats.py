@@ -111,6 +111,12 @@ def test_each_run_writes_one_at_most_once_in_the_interval_and_the_next_run_bring
     assert patient.mirror().failures == []
     assert len(beats(flow.target_servers, flow.twin(HEARTBEATS), flow)) == 3
 
+    ahead_ms = int((time.time() + HOUR_S) * 1000)
+    write_heartbeat(flow, Heartbeat(flow.flow.source, flow.flow.target, ahead_ms))
+    assert patient.mirror().failures == []
+    *_, before_ms, last_ms = beats(flow.source_servers, HEARTBEATS, flow)
+    assert last_ms < before_ms == ahead_ms, "a clock that was ahead keeps no heartbeats away"
+
 
 def test_the_age_is_the_flows_own_however_many_others_share_the_topic(flow: Twins) -> None:
     source, target = flow.flow.source, flow.flow.target

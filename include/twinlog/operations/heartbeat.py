@@ -73,7 +73,8 @@ def beat_of_run(flow: Flow, access: ClusterAccess, source: RawClient) -> tuple[s
         return ()
     try:
         last = newest_heartbeat(flow, access, source, HEARTBEATS)
-        if last is None or _age_s(last) >= flow.emit_heartbeats_interval_seconds:
+        # One of a clock that was ahead must not keep others away until its time has come.
+        if last is None or not 0 <= _since_s(last) < flow.emit_heartbeats_interval_seconds:
             source.run(_write(source, principal_of(access.settings), flow))
     except (ClusterError, MirrorMakerFormatError) as refused:
         return (str(refused),)
@@ -83,7 +84,7 @@ def beat_of_run(flow: Flow, access: ClusterAccess, source: RawClient) -> tuple[s
 def heartbeat_age(flow: Flow, access: ClusterAccess, target: RawClient) -> float | None:
     """Seconds since the newest heartbeat of the flow that has reached its target; None where none has."""
     newest = newest_heartbeat(flow, access, target, naming_of(flow).target_name(HEARTBEATS))
-    return None if newest is None else _age_s(newest)
+    return None if newest is None else max(0.0, _since_s(newest))
 
 
 def newest_heartbeat(flow: Flow, access: ClusterAccess, client: RawClient, topic: str) -> Heartbeat | None:
@@ -115,5 +116,6 @@ async def _write(source: RawClient, principal: str, flow: Flow) -> Heartbeat:
     return heartbeat
 
 
-def _age_s(heartbeat: Heartbeat) -> float:
-    return max(0.0, time.time() - heartbeat.timestamp_ms / 1000)
+def _since_s(heartbeat: Heartbeat) -> float:
+    """Negative where the clock that it was written by is ahead of ours."""
+    return time.time() - heartbeat.timestamp_ms / 1000
