@@ -40,6 +40,10 @@ def test_a_run_reaches_both_clusters_and_shows_what_is_there(airflow_site: Site)
     assert result["target"]["reachable"] is True
     assert isinstance(result["target"]["topics"], int)
     assert "nyc->lon" in log
+    measured = airflow_site.measured
+    reached = {"flow": "nyc_to_lon", "side": "source", "cluster": "nyc"}
+    await_condition(lambda: measured.of("twinlog_cluster_reached", **reached) == 1, 10, "the metrics of the look")
+    assert measured.errors("nyc_to_lon") == set()
 
 
 def test_a_cluster_that_does_not_answer_fails_the_run_with_a_sentence_that_names_it(airflow_site: Site) -> None:
@@ -54,6 +58,7 @@ def test_a_cluster_that_does_not_answer_fails_the_run_with_a_sentence_that_names
     result = client.result(run, "status")
     assert result["source"]["reachable"] is True
     assert result["target"]["reachable"] is False
+    assert airflow_site.measured.errors("nyc_to_gone") == {("status", "unreachable")}
     notices = airflow_site.told.notices("unreachable", "nyc->gone")
     assert {notice["title"] for notice in notices} == {"nyc->gone: gone could not be reached"}
 

@@ -115,6 +115,16 @@ def test_a_form_bounds_a_run_by_bytes_topics_and_time(airflow_site: Site) -> Non
         for topic in (first, second):
             source, target = airflow_site.both(topic)
             assert target == source
+        # The gauges come by themselves, a moment after the task has ended.
+        measured, flow = airflow_site.measured, "nyc_to_asked"
+        await_condition(lambda: measured.of("twinlog_run_records", flow=flow) == 6, 10, "the run's figures")
+        assert measured.of("twinlog_findings", flow=flow, kind="expired") == 0
+        assert {"twinlog_run_seconds", "twinlog_copier_batch_bytes_mean", "twinlog_copier_time_ratio"} < measured.names(
+            flow=flow
+        )
+        assert airflow_site.ended(client.trigger(dag_id)).state == "success"
+        await_condition(lambda: measured.of("twinlog_run_records", flow=flow) == 0, 10, "those of a run with nothing")
+        assert measured.errors(flow) == set()
 
         for wrong in ({"max_bytes": 0}, {"topics": "orders"}, {"until": "noon"}, {"max_seconds": 10**9}):
             with pytest.raises(AirflowCallError) as refused:
@@ -124,6 +134,7 @@ def test_a_form_bounds_a_run_by_bytes_topics_and_time(airflow_site: Site) -> Non
         assert unknown.state == "failed"
         assert 'shows no topic "nothing"' in client.task_log(unknown, "plan")
         assert client.task(unknown, "plan")["try_number"] == 1, "what people wrote is not tried again"
+        await_condition(lambda: measured.errors(flow) == {("plan", "configuration")}, 10, "the kind of the error")
         (notice,) = airflow_site.told.notices("failed", "nyc->asked")
         assert notice["title"] == f"nyc->asked: plan of {dag_id} failed"
         assert notice["link"].startswith(f"{airflow_site.url}/dags/{dag_id}/runs/")

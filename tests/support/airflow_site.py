@@ -1,5 +1,5 @@
 """A real Airflow for tests, started once: all four components on the repository's DAG and plugin folders, with a warm
-Spark and somebody who is told of what goes wrong.
+Spark, somebody who is told of what goes wrong, and a place where its metrics go.
 
 Its topology has several flows between the clusters of `kafka_pair`, each under target aliases of its own, so that tests
 share Airflow and nothing else, and one to a cluster that does not answer. A test that changes the file puts it back, as
@@ -25,6 +25,7 @@ from local.airflow_client import AirflowClient, DagRun, await_condition
 from local.kafka import KafkaClusters
 from support.mirroring import NO_HEARTBEATS
 from support.reading import Seen, read_committed
+from support.statsd import Measured, statsd
 from support.webhook import Webhook, webhook
 from twinlog.airflow.ids import dag_ids
 
@@ -62,6 +63,7 @@ class Site:
     clusters: KafkaClusters
     spark: str
     told: Webhook
+    measured: Measured
 
     @property
     def url(self) -> str:
@@ -171,7 +173,7 @@ def airflow_site(
     folder = tmp_path_factory.mktemp("airflow")
     topology = folder / "topology.yaml"
     topology.write_text(describe(kafka_pair, folder / "ledger"))
-    with webhook() as told:
+    with webhook() as told, statsd() as measured:
         bundles = {"ours": places.REPOSITORY / "dags", "tests": places.REPOSITORY / "tests" / "dags"}
         environ = {
             "TWINLOG_TOPOLOGY": str(topology),
@@ -186,6 +188,7 @@ def airflow_site(
                 ]
             ),
             "TWINLOG_SITE": "home",
+            **measured.environ,
             "AIRFLOW__TWINLOG__NOTIFIERS": json.dumps(
                 [{"class": "twinlog.airflow.webhook.WebhookNotifier", "connection_id": "oncall"}]
             ),
@@ -197,4 +200,4 @@ def airflow_site(
             for dag_id in (GOOD_DAG, GONE_DAG):
                 running.client.await_dag(dag_id, PARSE_TIMEOUT_S)
                 running.client.unpause(dag_id)
-            yield Site(running, topology, kafka_pair, spark_connect, told)
+            yield Site(running, topology, kafka_pair, spark_connect, told, measured)
