@@ -13,7 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Webhook:
-    """Its address, and what came, each with the token that came with it; to `/no` it answers that it may not be."""
+    """Its address, and what came, each with the token that came with it; to `/no` it answers that it may not be,
+    and to `/moved` that it is to be had at `/yes`."""
 
     url: str
     posted: list[dict[str, Any]] = field(default_factory=list)
@@ -31,7 +32,8 @@ def webhook() -> Iterator[Webhook]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             posted.append({"authorization": self.headers["Authorization"], **body})
-            self.send_response(403 if self.path.startswith("/no") else 204)
+            self.send_response({"no": 403, "moved": 302}.get(self.path.split("/")[1], 204))
+            self.send_header("Location", "/yes")
             self.end_headers()
 
         def log_message(self, format: str, *arguments: object) -> None: ...

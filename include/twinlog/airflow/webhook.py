@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseNotifier
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from twinlog.airflow.notices import Notice
 
 TIMEOUT_S = 10.0
+
+
+class _Elsewhere(urllib.request.HTTPRedirectHandler):
+    """Follows nobody: the next request would carry the token to wherever the answer says, and not the notice."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_Elsewhere)
 
 
 class WebhookNotifier(BaseNotifier):
@@ -41,13 +52,17 @@ class WebhookNotifier(BaseNotifier):
         body = json.dumps(message(context["notice"])).encode()  # type: ignore[typeddict-item]
         request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310 - `address` takes http only
         try:
-            urllib.request.urlopen(request, timeout=TIMEOUT_S).close()  # noqa: S310 - as above
+            _OPENER.open(request, timeout=TIMEOUT_S).close()
         except urllib.error.HTTPError as error:
             error.close()
             # An address may hold a token, so neither it nor an answer that repeats it is shown.
             raise NoticeError(f"the webhook {self.connection_id!r} answered with {error.code}") from None
         except OSError as error:
             raise NoticeError(f"the webhook {self.connection_id!r} did not answer: {error}") from None
+        except HTTPException as error:
+            raise NoticeError(
+                f"the webhook {self.connection_id!r} could not be asked: {type(error).__name__}"
+            ) from None
 
 
 def address(connection_id: str, connection: Connection) -> str:

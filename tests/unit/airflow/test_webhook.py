@@ -47,6 +47,20 @@ def test_a_refusal_is_named_without_the_address_which_may_hold_a_token(
     assert "geheim" not in str(refused.value)
 
 
+def test_nobody_is_followed_elsewhere_with_the_token(hook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(monkeypatch, f"{hook.url}/moved", "geheim")
+    with pytest.raises(NoticeError, match="the webhook 'oncall' answered with 302"):
+        WebhookNotifier("oncall").notify({"notice": NOTICE})  # type: ignore[typeddict-unknown-key]
+    assert len(hook.posted) == 1
+
+
+def test_an_address_that_is_none_is_not_shown(hook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(monkeypatch, f"{hook.url}/gehe im")
+    with pytest.raises(NoticeError, match="the webhook 'oncall' could not be asked: InvalidURL") as refused:
+        WebhookNotifier("oncall").notify({"notice": NOTICE})  # type: ignore[typeddict-unknown-key]
+    assert "gehe" not in str(refused.value)
+
+
 def made(**parts: Any) -> Connection:
     return Connection(conn_id="c", conn_type="http", **parts)
 
