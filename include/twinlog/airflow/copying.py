@@ -103,13 +103,18 @@ class CopyOperator(BaseOperator):
         """In a session of this process, on a Connect server or another Spark."""
         from twinlog.operations.copy_on_spark import copy_on_spark  # noqa: PLC0415 - brings the Kafka clients
         from twinlog.operations.mirror import Mirror  # noqa: PLC0415 - as above
-        from twinlog.operations.spark_session import most_tasks, page_of, spark_session  # noqa: PLC0415 - as above
+        from twinlog.operations.spark_session import (  # noqa: PLC0415 - as above
+            ended_by,
+            most_tasks,
+            page_of,
+            spark_session,
+        )
 
         flow, ti = reach.flow, context["ti"]
         # The clients first: what is wrong with them is known before Spark is asked for anything.
         mirror = Mirror(reach.topology, flow, reach.ends(), reach.ledger(), show=ProgressReport(ti))
         with spark_session(place.address, warm=flow.name, cache=own_folder()) as spark:
-            self._end = getattr(spark, "interruptAll", self._end)
+            self._end = ended_by(spark, run)
             self.spark_page = page_of(spark, place.page)
             if self.spark_page is not None:
                 # Now, not only when the task has ended.

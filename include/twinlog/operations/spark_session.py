@@ -11,7 +11,7 @@ import os
 import re
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
@@ -39,6 +39,9 @@ _SETTINGS = {
 }
 _NAMESPACE = uuid.UUID("5c2f8a52-6d2b-4f0e-9a3f-6f1f6f0b5d11")
 _REACHED_WITHIN_S = 10.0
+_TRIES_AGAIN = 8
+"""Of a request that does not get through: after 0.1 s, then after twice as long each time, 5 s at most; 16 s in all.
+Spark's own policy would take ten minutes to fail."""
 _ENDED = ("SESSION_CLOSED", "SESSION_CHANGED")
 
 
@@ -111,8 +114,7 @@ def _connected(where: str, package: Path, session_id: str | None) -> ConnectSess
     if session_id is not None:
         channel.set("session_id", session_id)
     session: ConnectSession = SparkSession.builder.channelBuilder(channel).create()
-    # 16 seconds in all for a request that does not get through. Spark's own policy would take ten minutes to fail.
-    patience = DefaultPolicy(max_retries=8, initial_backoff=100, backoff_multiplier=2.0, max_backoff=5_000)
+    patience = DefaultPolicy(max_retries=_TRIES_AGAIN, initial_backoff=100, backoff_multiplier=2.0, max_backoff=5_000)
     session.client.set_retry_policies([patience])
     session.release_session_on_close = session_id is None
     try:
@@ -127,6 +129,13 @@ def _connected(where: str, package: Path, session_id: str | None) -> ConnectSess
 def bring_package(spark: SparkSession, cache: Path | None = None) -> None:
     """Give the workers of a session that somebody else has made the package."""
     spark.addArtifact(str(archive(cache)), pyfile=True)
+
+
+def ended_by(spark: SparkSession, tag: str) -> Callable[[], object]:
+    """What ends all that this thread has Spark do from now on, and nothing else: a warm session is shared by the tasks
+    of its flow."""
+    spark.addTag(tag)
+    return lambda: spark.interruptTag(tag)
 
 
 @contextmanager
