@@ -16,7 +16,7 @@ from twinlog.airflow.lineage import outlets
 from twinlog.airflow.params import run_params
 from twinlog.airflow.tasks.control import MOST_WAIT_SECONDS, control_params
 from twinlog.airflow.tasks.control import control as act
-from twinlog.airflow.tasks.mirror import COPY_TASK, checkpoint, plan, record
+from twinlog.airflow.tasks.mirror import COPY_TASK, checkpoint, end, plan, record
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 
 def mirror(topology: Topology, flow: Flow) -> DAG:
-    """plan -> copy -> record -> checkpoint; a copy that failed fails the run, and is recorded all the same."""
+    """plan -> copy -> record -> checkpoint -> end.
+
+    A copy that failed fails the run, by way of its end. What was copied is recorded and the groups' positions are
+    written all the same: a partition that can't be copied holds up none of the others.
+    """
     copying = timedelta(seconds=flow.budget_seconds)
     with flow_dag(
         "mirror",
@@ -47,7 +51,7 @@ def mirror(topology: Topology, flow: Flow) -> DAG:
         checked = checkpoint(flow.name)
         planned >> copied >> recorded >> checked
         planned >> recorded
-        copied >> checked
+        [copied, checked] >> end()
     return dag
 
 

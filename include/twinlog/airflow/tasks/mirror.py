@@ -1,9 +1,11 @@
 """The tasks of a mirror run, in their order:
 
-    plan  ->  copy (see `airflow.copying`)  ->  record  ->  checkpoint
+    plan  ->  copy (see `airflow.copying`)  ->  record  ->  checkpoint  ->  end
 
 `plan` decides which of the others there is something to do for, and skips the rest, so that an idle flow costs one task
-and no Spark. `record` runs whatever became of `copy`: what a killed worker has committed comes into the ledger too.
+and no Spark. `record` and `checkpoint` run whatever became of `copy`: what a killed worker has committed comes into the
+ledger too, and where one partition can't be copied, the groups of the others go on. `end` makes a run failed whose
+`copy` has; the scheduler does it by itself.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TriggerRule, get_current_context, task
 
 from twinlog.airflow.frame import NO_POOL
@@ -33,6 +36,7 @@ PLAN_TASK = "plan"
 COPY_TASK = "copy"
 RECORD_TASK = "record"
 CHECKPOINT_TASK = "checkpoint"
+END_TASK = "end"
 
 LISTED_AT_MOST = 100
 """Findings and notes of a result; Airflow keeps it in its database, and an estate may have tens of thousands."""
@@ -45,7 +49,7 @@ def plan(flow_name: str) -> dict[str, Any]:
     from airflow.sdk.exceptions import DownstreamTasksSkipped  # noqa: PLC0415 - no matter of parsing a DAG
 
     from twinlog.operations.mirror import new_run_id  # noqa: PLC0415 - brings the Kafka clients
-    from twinlog.operations.run_plan import Looking  # noqa: PLC0415 - as above
+    from twinlog.operations.run_plan import Looking, Step  # noqa: PLC0415 - as above
 
     context = get_current_context()
     reach = TaskReach(flow_name)
@@ -56,10 +60,12 @@ def plan(flow_name: str) -> dict[str, Any]:
     for finding in found.findings[:LISTED_AT_MOST]:
         log.warning("%s", finding.message)
     planned = listed(found.to_json(), "findings", "new_topics")
-    idle = [name for name in (COPY_TASK, RECORD_TASK, CHECKPOINT_TASK) if name not in found.due]
+    idle = [str(step) for step in Step if step not in found.due]
     if found.refused is None:
         tell_of_idle(found, idle, time.monotonic() - began)
     if idle:
+        if len(idle) == len(Step):
+            idle.append(END_TASK)
         # Raised instead of returned, or the tasks would be looked at one by one; so the result has to be left by hand.
         context["ti"].xcom_push(key=RESULT_KEY, value=planned)
         raise DownstreamTasksSkipped(tasks=idle)  # type: ignore[no-untyped-call]
@@ -134,6 +140,11 @@ def tell_of_idle(found: RunPlan, idle: Sequence[str], seconds: float) -> None:
         send(copy_samples(CopyResult(found.flow, found.run, seconds=seconds, findings=found.findings)))
     if RECORD_TASK in idle:
         send(recorded_samples(found.flow, RecordedRun(), seconds))
+
+
+def end() -> EmptyOperator:
+    """The task by whose state Airflow tells how the run has ended."""
+    return EmptyOperator(task_id=END_TASK, pool=NO_POOL, trigger_rule=TriggerRule.NONE_FAILED)
 
 
 def listed(result: dict[str, Any], *lists: str) -> dict[str, Any]:
