@@ -186,6 +186,7 @@ class Copier:
                 return await self._attempt(work, fetch, max_batch_bytes)
             except PartitionRefusedError as refused:
                 if not work.refuse(refused):
+                    await self._roll_back(work.writer, refused)
                     return _report(work, Outcome.FAILED, str(refused))
             except TwinlogError as failure:
                 if isinstance(failure, FencedError) and not failure.retriable:
