@@ -118,7 +118,8 @@ def permissions(cluster: KafkaCluster) -> list[str]:
         AclOperation.ANY,
         AclPermissionType.ANY,
     )
-    found = AdminClient({**cluster.client_settings()}).describe_acls(everything).result(_WITHIN_S)
+    admin = AdminClient({**cluster.client_settings()})  # held until the answer is there: it takes its requests with it
+    found = admin.describe_acls(everything).result(_WITHIN_S)
     return sorted(f"{one.principal} may {one.operation.name.lower()} {one.name}" for one in found)
 
 

@@ -94,7 +94,7 @@ def test_modules_that_the_workers_lack_are_named_in_one_sentence(
         copy_on_spark.copy_on_spark(spark, [order])
 
     sentence = str(refused.value)
-    assert sentence.startswith("Spark can't do it: /")
+    assert sentence.startswith("copying nyc->lon on Spark failed: /")
     assert "python (Python 3." in sentence
     assert "has no module no_such_codec, nor_this_one;" in sentence
     assert "\n" not in sentence

@@ -46,7 +46,8 @@ def look_at(ledger: Ledger) -> LedgerFiles:
     tables = [_SCHEMA.empty_table()]
     for file in files:
         try:
-            tables.append(ledger.read_files([file], COLUMNS))
+            # All of the file, so that damage in a column that nothing here asks for is found as well.
+            tables.append(ledger.read_files([file]).select(list(COLUMNS)).cast(_SCHEMA))
         except (OSError, pa.ArrowInvalid, LedgerError) as failure:
             damaged[file.link.name] = str(failure).splitlines()[0]
     total = files[-1].link.after.total if files else 0

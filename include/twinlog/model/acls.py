@@ -150,6 +150,11 @@ def _covers_own_names(acl: Acl) -> bool:
     return name.startswith(OWN_NAMES) or OWN_NAMES.startswith(name)
 
 
+def _allows_own_names(acl: Acl) -> bool:
+    """Whether this is what Twinlog itself was granted on the source, for flows that lead there."""
+    return acl.permission == "ALLOW" and acl.resource_name.startswith(OWN_NAMES)
+
+
 def _not_overruled(acl: Acl, denials: Sequence[Acl], twins: Sequence[str]) -> Iterator[Acl]:
     """What a permission still allows beside denials to everybody; a pattern that they touch is written out."""
     over = [denial for denial in denials if _may_overrule(denial, acl)]
@@ -179,9 +184,7 @@ def _translated(acl: Acl, rules: AclRules) -> Iterator[Acl]:
         allowed = acl if rules.mode is AclMode.FULL else _safe(acl)
         if allowed is not None:
             yield from _on_twins(allowed, rules)
-    elif rules.mode is AclMode.FULL and (
-        acl.resource_type == TRANSACTIONAL_ID or (acl.resource_type == GROUP and _takes_group(acl, rules))
-    ):
+    elif rules.mode is AclMode.FULL and _takes_clients(acl, rules) and not _allows_own_names(acl):
         yield acl
 
 
@@ -193,7 +196,9 @@ def _safe(acl: Acl) -> Acl | None:
     return replace(acl, operation="READ") if acl.operation == "ALL" else acl
 
 
-def _takes_group(acl: Acl, rules: AclRules) -> bool:
+def _takes_clients(acl: Acl, rules: AclRules) -> bool:
+    if acl.resource_type != GROUP:
+        return acl.resource_type == TRANSACTIONAL_ID
     everyone = acl.pattern is Pattern.PREFIXED or acl.resource_name == WILDCARD
     return everyone or rules.takes_group(acl.resource_name)
 

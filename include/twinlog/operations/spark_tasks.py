@@ -70,14 +70,14 @@ def carried_out(spark: SparkSession, work: str, orders: Sequence[object], what: 
         rows: list[Any] = numbered.mapInArrow(task, RESULT).collect()
     for row in rows:
         if row["failure"] is not None:
-            raise _error(row["failure"], row["message"])
+            raise _error(what, row["failure"], row["message"])
     return [pickle.loads(bytes(row["result"])) for row in rows]  # noqa: S301 - as above
 
 
-def _error(kind: str, message: str) -> TwinlogError:
+def _error(what: str, kind: str, message: str) -> TwinlogError:
     if kind == _MISSING_MODULES:
         return ConfigurationError(
-            f"Spark can't do it: {message}; Twinlog brings itself along, what it needs beside must be installed in the "
-            "Python of Spark's executors (README.md lists it)"
+            f"{what} on Spark failed: {message}; Twinlog brings itself along, what it needs beside must be installed "
+            "in the Python of Spark's executors (README.md lists it)"
         )
     return of_kind(kind, message)

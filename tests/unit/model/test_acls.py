@@ -49,6 +49,13 @@ def test_full_mode_takes_writing_groups_and_transactional_ids() -> None:
     assert wanted(group) == wanted(transactional) == set()
 
 
+@pytest.mark.parametrize(("resource_type", "name"), [("group", "twinlog."), ("transactional-id", "twinlog.lon->nyc.0")])
+def test_what_twinlog_may_do_on_the_source_is_granted_to_nobody_on_the_target(resource_type: str, name: str) -> None:
+    own = replace(READ, resource_type=resource_type, resource_name=name, pattern=Pattern.PREFIXED)
+    assert wanted(own, mode=AclMode.FULL) == set()
+    assert wanted(replace(own, resource_name=name[:-1], permission="DENY"), mode=AclMode.FULL)
+
+
 @pytest.mark.parametrize(
     ("policy", "names", "pattern"),
     [
