@@ -19,7 +19,7 @@ from support.crashing import ChildRun, Job, Step
 from support.mirroring import Twins, create_topic, producer, twins
 from support.reading import Seen, read_committed
 from support.source_logs import delete_records, fill
-from support.syncing import both_ways
+from support.syncing import Hand, both_ways, opposite
 from twinlog.operations.mirror import new_run_id
 
 PARTITIONS = 2
@@ -179,4 +179,28 @@ def test_what_a_flow_brought_before_it_was_disabled_is_not_sent_back(flows: tupl
     result = replace(back, topology=replace(back.topology, flows=disabled)).mirror()
 
     assert result.recorded.records == 1
+    assert [record.value for record in there.read_source(topic)[0]] == [b"from nyc", b"from lon"]
+
+
+def test_what_a_flow_brought_that_this_topology_does_not_list_is_not_sent_back_either(
+    flows: tuple[Twins, Twins], topic: str
+) -> None:
+    there = replace(flows[0], topology=replace(flows[0].topology, flows={flows[0].flow.name: flows[0].flow}))
+    back = opposite(there)
+    create_topic(there.source_servers, topic, 1, {})
+    write(there.source_servers, topic, b"from nyc")
+    there.mirror()
+    write(back.source_servers, topic, b"from lon")
+
+    ran = [flow.mirror() for flow in (back, there, back, there)]
+    both = [read_committed(servers, topic)[0] for servers in (there.source_servers, there.target_servers)]
+    nyc = Hand(there.source_servers)
+    nyc.delete(topic)
+    nyc.create(topic)
+    rebuilt = back.mirror()
+
+    assert [(result.recorded.records, result.failures) for result in ran] == [(1, []), (0, []), (0, []), (0, [])]
+    assert [[record.value for record in side] for side in both] == [[b"from nyc", b"from lon"]] * 2
+    # A topic that was lost there, and is there anew, gets everything.
+    assert rebuilt.recorded.records == 2
     assert [record.value for record in there.read_source(topic)[0]] == [b"from nyc", b"from lon"]

@@ -19,6 +19,7 @@ from twinlog.ledger.store import Ledger
 from twinlog.model.offsets import Span
 
 _COLUMNS = ("target_topic_id", "partition", "target_start", "count")
+_SOURCE = "source_topic_id"
 
 
 class TargetPartition(NamedTuple):
@@ -28,13 +29,20 @@ class TargetPartition(NamedTuple):
     number: int
 
 
-def mirrored_in(ledger: Ledger, beyond: Mapping[TargetPartition, int]) -> dict[TargetPartition, list[Span]]:
-    """The spans of these partitions that end beyond the offset given for each, in order and as few as they can be."""
+def mirrored_in(
+    ledger: Ledger, beyond: Mapping[TargetPartition, int], came_from: Mapping[TargetPartition, str] | None = None
+) -> dict[TargetPartition, list[Span]]:
+    """The spans of these partitions that end beyond the offset given for each, in order and as few as they can be.
+
+    With `came_from`, those only that were mirrored from the topic of that id.
+    """
     if not beyond:
         return {}
     asked = _Asked(beyond)
-    rows = ledger.read(_COLUMNS, asked.may_be_in)
+    rows = ledger.read(_COLUMNS if came_from is None else (*_COLUMNS, _SOURCE), asked.may_be_in)
     rows = rows.filter(pa.array(asked.among(rows)))
+    if came_from is not None:
+        rows = rows.filter(pa.array(asked.from_these(rows, came_from)))
     # Dictionaries can't be sorted by.
     rows = rows.set_column(0, "target_topic_id", rows.column("target_topic_id").cast(pa.string())).sort_by(
         [("target_topic_id", "ascending"), ("partition", "ascending"), ("target_start", "ascending")]
@@ -47,6 +55,7 @@ class _Asked:
 
     def __init__(self, beyond: Mapping[TargetPartition, int]) -> None:
         places = sorted(beyond)
+        self._places = places
         self._numbering = Numbering([place.topic_id for place in places], [place.number for place in places])
         self._ids = np.asarray([place.topic_id for place in places])
         self._numbers = np.asarray([place.number for place in places], dtype=np.int64)
@@ -69,6 +78,14 @@ class _Asked:
         ends = rows.column("target_start").to_numpy() + count
         matters: NDArray[np.bool_] = (found != UNKNOWN) & (count > 0) & (ends > self._offsets[found])
         return matters
+
+    def from_these(self, rows: pa.Table, came_from: Mapping[TargetPartition, str]) -> NDArray[np.bool_]:
+        """Which of the rows, all of them of the partitions asked for, came from the topics named."""
+        found = self._numbering.find(rows.column("target_topic_id"), rows.column("partition").to_numpy())
+        wanted = np.asarray([came_from[place] for place in self._places])
+        sources = rows.column(_SOURCE).cast(pa.string()).to_numpy(zero_copy_only=False)
+        same: NDArray[np.bool_] = wanted[found] == sources.astype(str)
+        return same
 
 
 def _spans(rows: pa.Table) -> dict[TargetPartition, list[Span]]:

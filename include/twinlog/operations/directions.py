@@ -4,8 +4,8 @@ That is the topology's, or, where records of the target have gone home, the way 
 the other direction's name, and whether it was there, the flow's record on the target says.
 
 A flow that is disabled brings nothing any more, so nothing is refused or translated for its sake. What it brought
-before is still there: it is told by its journal and its memory, and is not sent back, for as long as the topology
-lists the flow.
+before is still there: it is told by its journal and its memory, and is not sent back. The same holds of a flow that
+the topology does not list, since it was taken out or stands in another file, as far as its topics can be seen.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ def as_it_went(topology: Topology, flow: Flow, record: FlowRecord) -> Topology:
 def opposite_flow(topology: Topology, flow: Flow) -> Flow | None:
     """The flow that writes to this one's source from its target, or did before it was disabled."""
     return topology.flows.get(f"{flow.target}->{flow.source}")
+
+
+def unlisted_opposite(flow: Flow) -> Flow:
+    """The flow that goes the other way where nobody lists it: as good as disabled, and taken to name topics alike."""
+    return replace(flow, source=flow.target, target=flow.source, enabled=False)
 
 
 def other_direction(topology: Topology, flow: Flow) -> Flow | None:

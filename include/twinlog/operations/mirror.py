@@ -193,7 +193,7 @@ class Mirror:
             found = replace(found, partitions=back.bounded(found.partitions), findings=findings)
         begin_at = begins(source, found.partitions, limits)
         planned = plan_of_run(self._flow, found.partitions, lanes, tasks, limits, begin_at)
-        reports = self._execute(execute, planned, self._orders(planned, found, lease, limits))
+        reports = self._execute(execute, planned, self._orders(planned, found, lease, limits, alone=back is None))
         if any(report.outcome is Outcome.FENCED for report in reports) and self._is_held(target, lease.holder):
             reports = held_to_the_end(reports)
         return CopyResult(
@@ -262,9 +262,9 @@ class Mirror:
         prepared = sync.prepare(scene.sides, scene.limits.topics)
         return (*prepared.warnings, *(warning.message for warning in prepared.preflight))
 
-    def _orders(self, planned: Plan, found: Survey, lease: Held, limits: Limits) -> list[CopyOrder]:
+    def _orders(self, planned: Plan, found: Survey, lease: Held, limits: Limits, *, alone: bool) -> list[CopyOrder]:
         # A target that has led has records of its own in the twins.
-        alone = self._flow.naming == "prefixed" or opposite_flow(self._topology, self._flow) is None
+        alone = self._flow.naming == "prefixed" or (alone and opposite_flow(self._topology, self._flow) is None)
         total = sum(max(task.bytes, 1) for task in planned.tasks)
         shares = {task.lanes[0]: max(task.bytes, 1) / total for task in planned.tasks}
         reading, writing = self._ends.reading.settings, self._ends.writing.settings

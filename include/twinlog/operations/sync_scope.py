@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 from twinlog.cluster.access import ClusterAccess
@@ -19,7 +19,7 @@ from twinlog.model.naming import NamingPolicy
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_topics import TopicFacts
-from twinlog.operations.directions import brought_by, comes_back, opposite_flow
+from twinlog.operations.directions import brought_by, comes_back, opposite_flow, unlisted_opposite
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def sync_rules(topology: Topology, flow: Flow, source: ClusterAccess, target: Cl
         groups_of(flow),
         principal_of(source.settings),
         principal_of(target.settings),
-        brought_by(opposite or replace(flow, source=flow.target, target=flow.source)),
+        brought_by(opposite or unlisted_opposite(flow)),
         described(topology, flow),
         opposite is not None,
         comes_back(topology, flow) if opposite is not None and opposite.sync_topic_configs_enabled else lambda _: False,

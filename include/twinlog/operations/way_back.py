@@ -25,7 +25,7 @@ from twinlog.model.offsets import PartitionPair, Span, TopicPartition
 from twinlog.model.plan import Partitions
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.way_home import WayHome
-from twinlog.operations.directions import brought_by, comes_back, opposite_flow
+from twinlog.operations.directions import brought_by, comes_back, opposite_flow, unlisted_opposite
 from twinlog.operations.recording import bring_up_to_date
 from twinlog.operations.twin_planning import Sides
 
@@ -66,25 +66,39 @@ def way_back(
 ) -> WayBack | None:
     """What the other direction wrote to the source; None where it can't have written to any of these partitions.
 
-    That it is disabled now changes nothing about what it wrote before. Where its journal may not be read, the topics
-    that it can have written to are left out, each with a finding, and the others are copied.
+    That it is disabled now changes nothing about what it wrote before, nor that it was taken out of the topology, or
+    that another file lists it. Where its journal may not be read, the topics that it can have written to are left out,
+    each with a finding, and the others are copied.
     """
-    other = opposite_flow(topology, flow)
-    if other is None:
-        return None
+    listed = opposite_flow(topology, flow)
+    other = listed or unlisted_opposite(flow)
     shared = shared_with(flow, other, found)
     if shared is None:
         return None
+    if listed is None and not _is_to_be_seen(journal_topic(other.source, other.target), source):
+        # Kafka does not tell a topic that is hidden from one that is not there, as this one is with most flows.
+        return None
     try:
-        return _read(topology, flow, other, access, source, shared)
+        return _read(topology, flow, other, access, source, shared, listed=listed is not None)
     except NotAuthorizedError as refused:
         # Not knowing what came from the target, we must not send these: it would come back there, doubled.
         reason = f"it could send back what {other.name} brought: {refused}"
         return WayBack({}, {}, {pair.source_topic: reason for pair in shared.pairs})
 
 
+def _is_to_be_seen(topic: str, client: RawClient) -> bool:
+    return client.run(client.metadata([topic])).topics[topic].error is None
+
+
 def _read(  # noqa: PLR0917 - the two flows, and how the cluster between them is reached
-    topology: Topology, flow: Flow, other: Flow, access: ClusterAccess, source: RawClient, shared: Partitions
+    topology: Topology,
+    flow: Flow,
+    other: Flow,
+    access: ClusterAccess,
+    source: RawClient,
+    shared: Partitions,
+    *,
+    listed: bool,
 ) -> WayBack | None:
     journal = journal_topic(other.source, other.target)
     known = source.run(source.metadata([journal])).topics.get(journal)
@@ -96,7 +110,7 @@ def _read(  # noqa: PLR0917 - the two flows, and how the cluster between them is
         demand(flow.source, principal_of(access.settings), "DESCRIBE", refused, consequence)
     ledger = Ledger(topology.ledger_for(other), other.source, other.target)
     proven = bring_up_to_date(ledger, other, access, source, {pair.source for pair in shared.pairs})
-    return WayBack(spans_to_pass(ledger, shared), dict(proven.data_ends))
+    return WayBack(spans_to_pass(ledger, shared, of_this_target=not listed), dict(proven.data_ends))
 
 
 def shared_with(flow: Flow, other: Flow, found: Partitions) -> Partitions | None:
@@ -107,9 +121,16 @@ def shared_with(flow: Flow, other: Flow, found: Partitions) -> Partitions | None
     return shared if shared.pairs else None
 
 
-def spans_to_pass(ledger: Ledger, shared: Partitions) -> dict[TopicPartition, list[Span]]:
-    """What the other direction, whose ledger this is, has written to partitions that have something to copy."""
-    spans = mirrored_in(ledger, to_be_passed(shared))
+def spans_to_pass(
+    ledger: Ledger, shared: Partitions, *, of_this_target: bool = False
+) -> dict[TopicPartition, list[Span]]:
+    """What the other direction, whose ledger this is, has written to partitions that have something to copy.
+
+    With `of_this_target`, only what came from the very topics that are the target's now: what a flow that nobody lists
+    any more once brought from a cluster that is lost is to go to the one that is built in its place.
+    """
+    came_from = {_place(pair): str(pair.target_topic_id) for pair in shared.pairs} if of_this_target else None
+    spans = mirrored_in(ledger, to_be_passed(shared), came_from)
     by_place = {_place(pair): pair.source for pair in shared.pairs}
     return {by_place[place]: members for place, members in spans.items()}
 

@@ -44,5 +44,16 @@ def test_spans_are_those_of_the_topics_asked_for_joined_and_in_order(tmp_path: P
     }
 
 
+def test_spans_of_another_source_are_left_out_where_one_is_named(tmp_path: Path) -> None:
+    again = PartitionPair("orders", OTHER, "orders", HERE, 0)
+    ledger = ledger_of(tmp_path, segment(HERE, 0, 0, 5), Segment(again, 0, 6, 2, 0, 0, 0, 0))
+    place = TargetPartition(str(HERE), 0)
+
+    assert mirrored_in(ledger, {place: 0}) == {place: [Span(0, 5), Span(6, 8)]}
+    assert mirrored_in(ledger, {place: 0}, {place: str(THERE)}) == {place: [Span(0, 5)]}
+    assert mirrored_in(ledger, {place: 0}, {place: str(OTHER)}) == {place: [Span(6, 8)]}
+    assert mirrored_in(ledger, {place: 7}, {place: str(THERE)}) == {}
+
+
 def test_nothing_mirrored_in_gives_no_spans(tmp_path: Path) -> None:
     assert mirrored_in(ledger_of(tmp_path, segment(OTHER, 0, 1, 1)), {TargetPartition(str(HERE), 0): 0}) == {}
