@@ -14,7 +14,10 @@ import pytest
 
 from local.kafka import SASL_SSL, TLS, KafkaCluster, KafkaSpec, start
 from support.admin import admin_of
+from support.syncing import Hand
+from support.waiting import await_condition
 from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.raw import RawClient
 from twinlog.cluster.secrets import resolve
 from twinlog.errors import AuthenticationError
 
@@ -57,7 +60,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
             f'{_MODULE} required unsecuredLoginStringClaim_sub="broker";'
         ),
     }
-    spec = KafkaSpec("oauth", tls=True, client_certificates=True, plain={"bob": "unused"}, properties=properties)
+    spec = KafkaSpec(
+        "oauth", tls=True, client_certificates=True, authorizer=True, plain={"bob": "unused"}, properties=properties
+    )
     with start([spec], tmp_path_factory.mktemp("oauth")) as clusters:
         yield clusters["oauth"]
 
@@ -108,6 +113,28 @@ def test_a_token_that_has_ended_is_refused_at_once(cluster: KafkaCluster, tmp_pa
 
 def test_a_client_certificate(cluster: KafkaCluster) -> None:
     reach(ClusterAccess("oauth", resolve(cluster.client_settings(TLS), environ={})))
+
+
+def test_who_needs_a_permission_is_named_as_the_broker_names_them(cluster: KafkaCluster, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(unsigned_token())
+    known = {
+        "User:CN=client": ClusterAccess("oauth", resolve(cluster.client_settings(TLS), environ={})),
+        "User:mirror": bearer(cluster, token_endpoint_url=f"file://{file}"),
+    }
+    hand = Hand(cluster.bootstrap_servers)
+    hand.create("theirs")
+
+    for principal, access in known.items():
+        with access.raw(15) as client:
+
+            def may_see(client: RawClient = client) -> bool:
+                return client.run(client.metadata(["theirs"])).topics["theirs"].error is None
+
+            assert client.principal == principal
+            assert not may_see()
+            hand.allow(principal.removeprefix("User:"), "DESCRIBE", "theirs")
+            await_condition(may_see, f"{principal} may see the topic")
 
 
 def test_no_client_certificate_is_refused_at_once(cluster: KafkaCluster) -> None:

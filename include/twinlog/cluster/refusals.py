@@ -8,13 +8,24 @@ from typing import TypeVar
 
 import kafka.errors as kafka_errors
 
-from twinlog.cluster.security import Password, read_security
+from twinlog.cluster.principals import ANONYMOUS, principal_of
 from twinlog.errors import ClusterError, NotAuthorizedError
 
-T = TypeVar("T")
+__all__ = [
+    "ANONYMOUS",
+    "DENIED",
+    "Refusal",
+    "demand",
+    "named",
+    "not_allowed",
+    "portions",
+    "principal_of",
+    "refusal",
+    "refusal_named",
+    "sentences",
+]
 
-ANONYMOUS = "User:ANONYMOUS"
-"""Who everybody is to a cluster that asks for no names."""
+T = TypeVar("T")
 
 _NAMED_AT_MOST = 3
 
@@ -46,16 +57,6 @@ def refusal_named(error: str) -> Refusal:
     kind = getattr(kafka_errors, error)
     denied = issubclass(kind, kafka_errors.AuthorizationError)
     return Refusal(error.removesuffix("Error"), kind.description or "", denied)
-
-
-def principal_of(settings: Mapping[str, str]) -> str:
-    """Who a cluster takes us for, as far as our own settings tell."""
-    security = read_security(settings)
-    if isinstance(security.sasl, Password):
-        return f"User:{security.sasl.username}"
-    if security.sasl is None and security.tls is None:
-        return ANONYMOUS
-    return "the principal of this client"
 
 
 def sentences(

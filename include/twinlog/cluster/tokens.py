@@ -16,6 +16,7 @@ import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from twinlog.cluster.secrets import remember
 from twinlog.cluster.security import Token
@@ -55,12 +56,7 @@ class TokenSource:
             return self._issued
 
     def _from_file(self) -> IssuedToken:
-        path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(self._token.endpoint_url).path))
-        try:
-            value = path.read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError):
-            raise SecretError(f"the token file {path} cannot be read; expected a token in plain ASCII") from None
-        return _issued(value, _UNKNOWN_LIFETIME_S)
+        return _issued(token_file(self._token), _UNKNOWN_LIFETIME_S)
 
     def _from_provider(self) -> IssuedToken:
         url = self._token.endpoint_url
@@ -96,18 +92,43 @@ class TokenSource:
             ) from None
 
 
+def token_file(token: Token) -> str:
+    """What the token's file holds now."""
+    path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(token.endpoint_url).path))
+    try:
+        value = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise SecretError(f"the token file {path} cannot be read; expected a token in plain ASCII") from None
+    remember(value)
+    return value
+
+
+def subject_in(token: str) -> str | None:
+    """Whom a JWT is about; None for other tokens, which are opaque to us."""
+    subject = _claims(token).get("sub")
+    return subject if isinstance(subject, str) else None
+
+
 def _issued(value: str, lifetime_s: float) -> IssuedToken:
     remember(value)
     return IssuedToken(value, _expiry_in(value) or time.time() + lifetime_s)
 
 
 def _expiry_in(token: str) -> float | None:
-    """The `exp` claim, where the token is a JWT; other tokens are opaque to us."""
+    """The `exp` claim, where the token is a JWT."""
+    try:
+        return float(_claims(token)["exp"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """What a JWT says; nothing where the token is none."""
     parts = token.split(".")
     if len(parts) != 3:
-        return None
+        return {}
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return float(claims["exp"])
-    except (binascii.Error, ValueError, KeyError, TypeError):
-        return None
+    except (binascii.Error, ValueError):
+        return {}
+    return claims if isinstance(claims, dict) else {}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.cluster.refusals import demand, portions, principal_of, refusal, sentences
+from twinlog.cluster.refusals import demand, portions, refusal, sentences
 from twinlog.errors import ClusterError, NotAuthorizedError
 
 DENIED, INVALID = refusal(29, "said by the broker"), refusal(40, "segment.bytes is too small")
@@ -44,19 +44,6 @@ def test_what_is_demanded_is_raised_where_it_was_refused() -> None:
     with pytest.raises(ClusterError, match=r"segment\.bytes is too small") as refused:
         demand("lon", "User:mirror", "WRITE", {"topic a": INVALID}, "nothing is written")
     assert not isinstance(refused.value, NotAuthorizedError)
-
-
-def test_who_we_are() -> None:
-    scram = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "mirror",
-        "sasl.password": "word",
-    }
-
-    assert principal_of(scram) == "User:mirror"
-    assert principal_of({}) == "User:ANONYMOUS"
-    assert principal_of({"security.protocol": "SSL"}) == "the principal of this client"
 
 
 @given(st.lists(st.integers(1, 20)), st.integers(1, 30))
