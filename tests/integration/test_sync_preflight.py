@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from pathlib import Path
 
@@ -9,32 +10,42 @@ from confluent_kafka.admin import NewTopic
 
 from local.kafka import KafkaCluster, KafkaClusters, KafkaSpec, start
 from local.kafka.properties import rack
-from support.mirroring import twins
+from support.mirroring import Twins, twins
 from support.syncing import Hand, sync
 from support.waiting import await_condition
+from twinlog.cluster.access import flow_access
 from twinlog.cluster.visibility import topics_visible
 from twinlog.operations.preflight import Concern, PreflightWarning
+from twinlog.operations.status import status
 
 
 def concerns(warnings: tuple[PreflightWarning, ...], cluster: str) -> dict[Concern, tuple[str, ...]]:
     return {warning.concern: warning.topics for warning in warnings if warning.cluster == cluster}
 
 
+def told_by_status(flow: Twins) -> tuple[PreflightWarning, ...]:
+    (found,) = status(flow.topology, functools.partial(flow_access, flow.topology)).flows
+    return found.preflight
+
+
 def test_a_single_broker_is_too_few_for_twins_and_internal_topics(kafka_pair: KafkaClusters, tmp_path: Path) -> None:
     topic = f"orders-{uuid.uuid4().hex[:8]}"
-    flow = twins(kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers, tmp_path, (topic,))
+    servers = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    flow = twins(*servers, tmp_path, (topic,), emit_offset_syncs_enabled=True)
     flow.create(topic)
 
-    before = sync(flow, dry_run=True).preflight
+    before = sync(flow, dry_run=True).preflight, told_by_status(flow)
     first_run = flow.mirror().notes
-    after = sync(flow, dry_run=True).preflight
+    after = sync(flow, dry_run=True).preflight, told_by_status(flow)
 
     kept = {f"twinlog.{flow.flow.source}.{flow.flow.target}.{name}.internal" for name in ("journal", "state", "made")}
-    for warnings in (before, after):
-        few = concerns(warnings, flow.flow.target)[Concern.FEW_REPLICAS]
-        assert concerns(warnings, flow.flow.source)[Concern.FEW_REPLICAS] == (topic,)
-        assert {*kept, flow.twin(topic)} <= set(few)
-    assert "__transaction_state" in concerns(after, flow.flow.target)[Concern.FEW_REPLICAS]
+    syncs = f"mm2-offset-syncs.{flow.flow.target}.internal"
+    for warnings in (*before, *after):
+        here, there = (concerns(warnings, alias) for alias in (flow.flow.source, flow.flow.target))
+        assert here[Concern.FEW_REPLICAS] == (syncs, topic)
+        for concern in (Concern.FEW_REPLICAS, Concern.FEW_IN_SYNC):
+            assert {*kept, flow.twin(topic)} <= set(there[concern])
+    assert "__transaction_state" in concerns(after[0], flow.flow.target)[Concern.FEW_REPLICAS]
     (said,) = [note for note in first_run if flow.flow.target in note and "fewer than 3 replicas" in note]
     assert f"cluster {flow.flow.target}: " in said
 
@@ -73,7 +84,7 @@ def test_a_moved_broker_leaves_replicas_in_one_rack_and_a_lost_one_leaves_partit
         sync(flow)
         before = sync(flow, dry_run=True)
         move_to_rack(cluster, 1, rack(0))
-        moved = sync(flow, dry_run=True).preflight
+        moved = sync(flow, dry_run=True).preflight, told_by_status(flow)
         cluster.kill_broker(2)
 
         def lost() -> bool:
@@ -89,7 +100,7 @@ def test_a_moved_broker_leaves_replicas_in_one_rack_and_a_lost_one_leaves_partit
         Concern.FEW_IN_SYNC: ("lonely",),
     }
     assert concerns(before.preflight, target)[Concern.FEW_REPLICAS] == (flow.twin("close"), flow.twin("lonely"))
-    assert concerns(moved, source)[Concern.ONE_RACK] == ("close",)
+    assert [concerns(warnings, source)[Concern.ONE_RACK] for warnings in moved] == [("close",)] * 2
     assert concerns(after.preflight, source)[Concern.OFFLINE] == ("lonely",)
     assert "safe" in concerns(after.preflight, source)[Concern.UNDER_REPLICATED]
     assert flow.twin("safe") in concerns(after.preflight, target)[Concern.UNDER_REPLICATED]

@@ -44,6 +44,10 @@ class ClusterDefaults:
     settings: Mapping[str, str]
     replication_factor: int
 
+    @property
+    def min_in_sync(self) -> int:
+        return int(self.settings.get("min.insync.replicas", "1"))
+
 
 async def create_topics(client: RawClient, topics: Iterable[TopicToCreate]) -> Created:
     """Create those that are not there yet; one that is stays as it is."""

@@ -4,13 +4,14 @@ source does not answer, the target alone says its state and the age of its newes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.flow_store import FlowStore
 from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.refusals import principal_of
+from twinlog.cluster.topic_admin import ClusterDefaults, cluster_defaults
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.proof_state import LastVerdict, ProofStore
 from twinlog.ledger.store import Ledger
@@ -21,14 +22,16 @@ from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_topics import replication_factor
 from twinlog.operations.heartbeat import heartbeat_age
 from twinlog.operations.lag import Lag, measure
-from twinlog.operations.preflight import (
+from twinlog.operations.own_topics import (
     PlannedTopic,
-    PreflightSide,
-    PreflightWarning,
-    planned_topics,
-    preflight,
-    target_internal_topics,
+    own_topics_on_source,
+    own_topics_on_target,
+    planned_on_source,
+    planned_on_target,
+    planned_topic,
+    probe_topic,
 )
+from twinlog.operations.preflight import PreflightSide, PreflightWarning, preflight
 from twinlog.operations.storage import storage_of
 from twinlog.operations.twin_planning import facts
 
@@ -67,15 +70,28 @@ def look_closer(
 ) -> CloserLook:
     """`taken` are the topics that the flow takes, `views` what source and target said of themselves."""
     policy = naming_of(flow)
-    twins = [policy.target_name(topic.name) for topic in taken]
     source, target = accesses(flow, "source"), accesses(flow, "target")
     with target.raw() as there, source.raw(beside=there) as here:
-        mirrored, kept = [topic.name for topic in taken], [*twins, *target_internal_topics(flow)]
-        planned = planned_topics(flow, views[1], _wanted_twins(flow, policy, taken, len(views[1].brokers)))
+        defaults = there.run(cluster_defaults(there, probe_topic(flow)))
+        default = None if defaults is None else defaults.min_in_sync
+        twins = _twins(flow, policy, taken, len(views[1].brokers), defaults)
+        new = [topic for topic in twins.values() if topic is not None and topic.name not in views[1].topics]
         warnings = there.run(
             preflight(
-                PreflightSide(here, views[0], principal_of(source.settings), mirrored),
-                PreflightSide(there, views[1], principal_of(target.settings), kept, planned=planned),
+                PreflightSide(
+                    here,
+                    views[0],
+                    principal_of(source.settings),
+                    [*(topic.name for topic in taken), *own_topics_on_source(flow)],
+                    planned=planned_on_source(flow, views[0]),
+                ),
+                PreflightSide(
+                    there,
+                    views[1],
+                    principal_of(target.settings),
+                    [*twins, *own_topics_on_target(flow)],
+                    planned=[*new, *planned_on_target(flow, views[1], default)],
+                ),
             )
         )
         if state_topic(flow.source, flow.target) not in views[1].topics:
@@ -106,9 +122,15 @@ def _past(topology: Topology, flow: Flow, record: FlowRecord, lag: Lag | None, h
     return Past(state, lag, heartbeat_age_s, last_run, verdict)
 
 
-def _wanted_twins(flow: Flow, policy: NamingPolicy, taken: list[Topic], brokers: int) -> Iterator[PlannedTopic]:
-    """Each topic's twin as a sync would make it; where the target's default decides, the sync itself tells."""
+def _twins(
+    flow: Flow, policy: NamingPolicy, taken: list[Topic], brokers: int, defaults: ClusterDefaults | None
+) -> dict[str, PlannedTopic | None]:
+    """Each topic's twin as a sync would make it; None where the target's default decides and is not known."""
+    twins: dict[str, PlannedTopic | None] = {}
     for topic in taken:
-        replicas = replication_factor(flow.replication_factor, facts(topic), brokers, None)
-        if replicas > 0:
-            yield PlannedTopic(policy.target_name(topic.name), replicas)
+        name = policy.target_name(topic.name)
+        factor = None if defaults is None else defaults.replication_factor
+        replicas = replication_factor(flow.replication_factor, facts(topic), brokers, factor)
+        default = None if defaults is None else defaults.min_in_sync
+        twins[name] = planned_topic(name, replicas, default) if replicas > 0 else None
+    return twins

@@ -15,18 +15,13 @@ from twinlog.cluster.metadata import ClusterMetadata, Topic
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import named, sentences
 from twinlog.cluster.topic_settings import SettingsRead, read_settings
-from twinlog.model.lanes import journal_topic, state_topic
-from twinlog.model.made import made_topic
-from twinlog.model.naming import checkpoints_topic, offset_syncs_topic
-from twinlog.model.topology import Flow
 from twinlog.model.twin_settings import MIN_IN_SYNC, TopicSettings
+from twinlog.operations.own_topics import PlannedTopic
 
 ENOUGH_REPLICAS = 3
 ENOUGH_IN_SYNC = 2
 LISTED_AT_MOST = 20
 """Topics of a warning in JSON: a page shows them and Airflow keeps them."""
-KAFKA_INTERNAL = ("__consumer_offsets", "__transaction_state")
-"""On the target they hold the flow's positions and the state of its transactions."""
 
 
 class Concern(StrEnum):
@@ -76,15 +71,6 @@ class PreflightWarning:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTopic:
-    """A topic that is about to be made; `min_in_sync` is None where the cluster's default will hold."""
-
-    name: str
-    replicas: int
-    min_in_sync: int | None = None
-
-
 @dataclass(frozen=True)
 class PreflightSide:
     """One cluster, as it described itself, and the topics that matter there."""
@@ -119,26 +105,6 @@ def _not_judged(side: PreflightSide, read: SettingsRead) -> Iterator[PreflightWa
     consequence = f"{MIN_IN_SYNC} is not judged there"
     for said in sentences(side.client.alias, side.principal, "DESCRIBE_CONFIGS", refused, consequence):
         yield PreflightWarning(Concern.NOT_JUDGED, side.client.alias, tuple(read.refused), said)
-
-
-def target_internal_topics(flow: Flow) -> list[str]:
-    """The topics on the target that a failover depends on, beside the twins."""
-    own = (name(flow.source, flow.target) for name in (journal_topic, state_topic, made_topic))
-    syncs = [offset_syncs_topic(flow)] if flow.offset_syncs_topic_location == "target" else []
-    return [*own, checkpoints_topic(flow), *syncs, *KAFKA_INTERNAL]
-
-
-def planned_topics(flow: Flow, view: ClusterMetadata, twins: Iterable[PlannedTopic]) -> list[PlannedTopic]:
-    """Those of `twins`, and of the flow's own topics, that the target does not have yet."""
-    brokers = len(view.brokers)
-    own = [name(flow.source, flow.target) for name in (journal_topic, state_topic, made_topic)]
-    factors = dict.fromkeys(own, flow.journal_topic_replication_factor)
-    if flow.emit_checkpoints_enabled:
-        factors[checkpoints_topic(flow)] = flow.checkpoints_topic_replication_factor
-    if flow.emit_offset_syncs_enabled and flow.offset_syncs_topic_location == "target":
-        factors[offset_syncs_topic(flow)] = flow.offset_syncs_topic_replication_factor
-    internal = [PlannedTopic(name, min(factor, brokers)) for name, factor in factors.items()]
-    return [topic for topic in (*twins, *internal) if topic.name not in view.topics]
 
 
 def concerns(

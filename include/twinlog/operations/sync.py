@@ -18,8 +18,14 @@ from twinlog.model.sync_plan import SyncPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_settings import NEEDED
 from twinlog.model.twin_topics import ReportKind
+from twinlog.operations.own_topics import (
+    own_topics_on_source,
+    own_topics_on_target,
+    planned_on_source,
+    planned_on_target,
+)
 from twinlog.operations.permission_planning import AclPlan, ClientPlan, plan_acls, plan_clients
-from twinlog.operations.preflight import PreflightSide, planned_topics, preflight, target_internal_topics
+from twinlog.operations.preflight import PreflightSide, preflight
 from twinlog.operations.sync_applying import Applying
 from twinlog.operations.sync_memory import not_in_step, read_memory
 from twinlog.operations.sync_result import SyncResult
@@ -105,12 +111,25 @@ async def _sync(
 
 def _preflight_sides(sides: Sides, rules: SyncRules, twins: TwinPlan) -> tuple[PreflightSide, PreflightSide]:
     mirrored = [topic.name for topic in twins.sources.values()]
-    kept = [*twins.sources, *target_internal_topics(rules.flow)]
-    new = [planned_twin(twin) for twin in twins.create]
-    planned = planned_topics(rules.flow, sides.target_view, new)
+    default = twins.default_min_in_sync
+    new = [planned_twin(twin, default) for twin in twins.create]
     return (
-        PreflightSide(sides.source, sides.source_view, rules.source_principal, mirrored, twins.source_settings),
-        PreflightSide(sides.target, sides.target_view, rules.target_principal, kept, twins.target_settings, planned),
+        PreflightSide(
+            sides.source,
+            sides.source_view,
+            rules.source_principal,
+            [*mirrored, *own_topics_on_source(rules.flow)],
+            twins.source_settings,
+            planned_on_source(rules.flow, sides.source_view),
+        ),
+        PreflightSide(
+            sides.target,
+            sides.target_view,
+            rules.target_principal,
+            [*twins.sources, *own_topics_on_target(rules.flow)],
+            twins.target_settings,
+            [*new, *planned_on_target(rules.flow, sides.target_view, default)],
+        ),
     )
 
 

@@ -25,7 +25,8 @@ from twinlog.model.twin_topics import (
     plan_topics,
     replication_factor,
 )
-from twinlog.operations.preflight import ENOUGH_REPLICAS, PlannedTopic
+from twinlog.operations.own_topics import PlannedTopic, probe_topic
+from twinlog.operations.preflight import ENOUGH_REPLICAS
 from twinlog.operations.sync_scope import Memory, Scope, SyncRules
 
 
@@ -57,6 +58,8 @@ class TwinPlan:
     source_settings: Mapping[str, TopicSettings]
     target_settings: Mapping[str, TopicSettings]
     """As far as they were read, each by the name on that side."""
+    default_min_in_sync: int | None
+    """What holds on the target for a topic of which nothing is said; None where it is not known."""
 
 
 async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memory, now_ms: int) -> TwinPlan:
@@ -86,7 +89,7 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
             read_settings(sides.target, compared),
         ]
     )
-    defaults = await cluster_defaults(sides.target, f"twinlog.{flow.source}.{flow.target}.probe.internal")
+    defaults = await cluster_defaults(sides.target, probe_topic(flow))
     setting_rules = SettingRules(
         rules.settings.accepts,
         defaults_from_source=flow.use_defaults_from == "source",
@@ -126,6 +129,7 @@ async def plan_twins(sides: Sides, rules: SyncRules, scope: Scope, memory: Memor
         (*_left_behind(rules, create, wanted.values()), *_stay_deleted(rules, topics.gone_at_home, memory)),
         here.topics,
         there.topics,
+        None if defaults is None else defaults.min_in_sync,
     )
 
 
@@ -158,11 +162,11 @@ def _two_leaders(rules: SyncRules, disputed: Sequence[SettingChange]) -> Iterato
         )
 
 
-def planned_twin(twin: NewTwin) -> PlannedTopic:
+def planned_twin(twin: NewTwin, default_min_in_sync: int | None) -> PlannedTopic:
     """As the preflight judges it; a target's default factor that is not known is not judged."""
     in_sync = twin.wanted.values.get(MIN_IN_SYNC)
     replicas = twin.replication_factor if twin.replication_factor > 0 else ENOUGH_REPLICAS
-    return PlannedTopic(twin.name, replicas, None if in_sync is None else int(in_sync))
+    return PlannedTopic(twin.name, replicas, default_min_in_sync if in_sync is None else int(in_sync))
 
 
 def _new_twins(

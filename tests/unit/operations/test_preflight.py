@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from twinlog.cluster.metadata import Broker, ClusterMetadata, Partition, Topic
 from twinlog.model.topology import Flow
-from twinlog.operations.preflight import Concern, PreflightWarning, concerns, target_internal_topics
+from twinlog.operations.own_topics import (
+    PlannedTopic,
+    own_topics_on_source,
+    own_topics_on_target,
+    planned_on_source,
+    planned_on_target,
+)
+from twinlog.operations.preflight import Concern, PreflightWarning, concerns
 
 ALL = (0, 1, 2)
 
@@ -50,10 +57,26 @@ def test_many_topics_are_one_warning() -> None:
     )
 
 
-def test_the_topics_of_translated_positions_are_looked_at_too() -> None:
+def test_the_topics_of_translated_positions_are_looked_at_where_they_are() -> None:
     at_source, at_target = (Flow("nyc", "lon", offset_syncs_topic_location=place) for place in ("source", "target"))
 
-    assert "nyc.checkpoints.internal" in target_internal_topics(at_source)
-    assert set(target_internal_topics(at_target)) - set(target_internal_topics(at_source)) == {
+    assert "nyc.checkpoints.internal" in own_topics_on_target(at_source)
+    assert set(own_topics_on_target(at_target)) - set(own_topics_on_target(at_source)) == {
         "mm2-offset-syncs.nyc.internal"
     }
+    assert own_topics_on_source(at_source) == ["heartbeats", "mm2-offset-syncs.lon.internal"]
+    assert own_topics_on_source(at_target) == ["heartbeats"]
+
+
+def test_topics_that_are_missing_are_judged_as_they_will_be_made() -> None:
+    flow = Flow("nyc", "lon", emit_checkpoints_enabled=False, heartbeats_topic_replication_factor=2)
+    three = ClusterMetadata("id", {node: Broker(node, "host", 9092, None) for node in ALL}, {"heartbeats": topic("h")})
+    two = ClusterMetadata("id", {node: Broker(node, "host", 9092, None) for node in (0, 1)}, {})
+
+    assert {(one.replicas, one.min_in_sync) for one in planned_on_target(flow, three, 1)} == {(3, 2)}
+    assert {(one.replicas, one.min_in_sync) for one in planned_on_target(flow, two, 1)} == {(2, 1)}
+    assert planned_on_source(flow, three) == [PlannedTopic("mm2-offset-syncs.lon.internal", 3, 2)]
+    assert planned_on_source(flow, two) == [
+        PlannedTopic("heartbeats", 2),
+        PlannedTopic("mm2-offset-syncs.lon.internal", 2),
+    ]
