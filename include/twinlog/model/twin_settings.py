@@ -5,7 +5,8 @@ Only overrides travel: what was set on the source's topic itself, less what the 
 - the twin's own settings, which keep copied batches as they are and let old timestamps in;
 - with `use.defaults.from=source`, the source's defaults;
 - a limit of the source that is wider than the target's default (retention, the size of a batch) is written out on the
-  twin: under the target's, mirrored records would be deleted or refused. The note beside it says so.
+  twin, and so is its cleanup policy where the default is another: under the target's, mirrored records would be deleted
+  or refused. The note beside it says so.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ HELD: Mapping[str, str] = {
 """What a twin has instead of the source's while a migration fills the target."""
 _HELD_NOTE = "held until the migration is cut over; then it is the source's again"
 _RETENTION = ("retention.ms", "retention.bytes")
-_LIMITS = (*_RETENTION, "max.message.bytes")
+_POLICY = "cleanup.policy"
+_LIMITS = (*_RETENTION, "max.message.bytes", _POLICY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,24 +155,28 @@ class SettingRules:
             here, there = source.effective[key], (self._target_defaults or {}).get(key)
             if there is None:
                 yield key, here, "the source's, since the target's default is not known"
-            elif _wider(here, there):
-                trap = "delete" if key in _RETENTION else "refuse"
+            elif _loses(key, here, there):
+                trap = "refuse" if key == "max.message.bytes" else "delete"
                 yield key, here, f"the source's; the target's default of {there} would {trap} mirrored records"
 
     def _traps(self, source: TopicSettings) -> Iterator[str]:
         for key in _limits(source):
             there = (self._target_defaults or {}).get(key)
-            if there is not None and not self.travels(key) and _wider(source.effective[key], there):
+            if there is not None and not self.travels(key) and _loses(key, source.effective[key], there):
                 yield key
 
 
 def _limits(source: TopicSettings) -> Iterator[str]:
     """The limits that hold for a topic; retention does not where nothing is deleted for its age or size."""
-    deletes = "delete" in source.effective.get("cleanup.policy", "delete")
+    deletes = "delete" in source.effective.get(_POLICY, "delete")
     return (key for key in _LIMITS if key in source.effective and (deletes or key not in _RETENTION))
 
 
-def _wider(here: str, there: str) -> bool:
+def _loses(key: str, here: str, there: str) -> bool:
+    """Whether records that the source keeps by its value would be lost by the target's."""
+    if key == _POLICY:
+        # By age and size one policy deletes what the other keeps, by key the other.
+        return set(here.split(",")) != set(there.split(","))
     return int(there) != UNLIMITED and (int(here) == UNLIMITED or int(here) > int(there))
 
 

@@ -70,6 +70,9 @@ def test_with_the_source_s_defaults_everything_is_written_out() -> None:
         ("retention.bytes", "-1", "1000", True),
         ("max.message.bytes", "2000000", "1048588", True),
         ("max.message.bytes", "1000", "1048588", False),
+        ("cleanup.policy", "delete", "compact", True),
+        ("cleanup.policy", "compact", "delete", True),
+        ("cleanup.policy", "compact,delete", "delete,compact", False),
     ],
 )
 def test_a_limit_of_the_source_that_is_wider_than_the_target_s_default_is_written_out_and_said(
