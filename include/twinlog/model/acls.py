@@ -5,9 +5,10 @@ who was allowed all is allowed to read. `full`, for migrations, takes every perm
 transactional ids as it is. Denials travel: without them the copy would allow more than the original. Only one that
 would deny Twinlog itself on the target stays behind, and what it denies to everybody is then allowed to nobody.
 
-In `safe` mode a pattern is translated where the translation covers only names that the flow makes. Where it does not
-(under the same names, where the target has topics of its own beside the twins, and where names get an ending), it is
-written out topic by topic. `full` keeps patterns under the same names: after a migration they are the target's own.
+In `safe` mode a pattern is translated where the translation covers only names that the flow makes, as the source's
+alias before them says. Under the same names and under custom ones, where the target has topics of its own beside the
+twins, it is written out topic by topic. `full` keeps patterns, but where names get an ending: after a migration the
+names are the target's own.
 """
 
 from __future__ import annotations
@@ -212,21 +213,24 @@ def _on_twins(acl: Acl, rules: AclRules) -> Iterator[Acl]:
     covered = rules.topics if every else rules.beginning_with(acl.resource_name)
     if not covered:
         return
-    before = _prefix_made(rules.policy)
-    if before == "" and rules.mode is AclMode.FULL:
-        yield acl
-    elif not before:
+    before = _before_patterns(rules)
+    if before is None:
         for name in covered:
             yield replace(acl, resource_name=rules.policy.target_name(name), pattern=Pattern.LITERAL)
+    elif every and not before:
+        yield acl
     else:
         start = "" if every else acl.resource_name
         yield replace(acl, resource_name=before + start, pattern=Pattern.PREFIXED)
 
 
-def _prefix_made(policy: NamingPolicy) -> str | None:
-    """What the policy puts before every name where that is all it does; None where it does more."""
+def _before_patterns(rules: AclRules) -> str | None:
+    """What the policy puts before every name that a pattern covers; None where patterns are written out."""
+    policy = rules.policy
     if isinstance(policy, Prefixed):
         return policy.prefix
+    if rules.mode is AclMode.SAFE:
+        return None
     if isinstance(policy, Identity):
         return ""
     return policy.before if isinstance(policy, Custom) and not policy.after else None

@@ -45,6 +45,16 @@ def test_safe_acls_let_nobody_write_to_a_twin(flow: Twins, topic: str, nyc: Hand
     assert rows(sync(flow)) == []
 
 
+def test_a_pattern_allows_nothing_of_the_target_s_own_that_is_named_like_a_twin(
+    flow: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    nyc.allow("dave", "READ", topic[:-2], pattern="PREFIXED")
+
+    sync(flow.with_settings(naming="custom", naming_format="all-${topic}"))
+
+    assert lon.acls(topic[:-2]) == {("User:dave", "ALLOW", "READ", "LITERAL", f"all-{topic}")}
+
+
 def test_what_twinlog_granted_is_revoked_with_the_source_and_what_others_granted_stays(
     flow: Twins, topic: str, nyc: Hand, lon: Hand
 ) -> None:

@@ -63,6 +63,7 @@ def test_what_twinlog_may_do_on_the_source_is_granted_to_nobody_on_the_target(re
         (IDENTITY, {"prod.a", "prod.b"}, Pattern.LITERAL),
         (UNCHANGED, {"prod.a", "prod.b"}, Pattern.LITERAL),
         (SUFFIXED, {"prod.a.replica", "prod.b.replica"}, Pattern.LITERAL),
+        (Custom("all.", ""), {"all.prod.a", "all.prod.b"}, Pattern.LITERAL),
     ],
 )
 def test_a_prefix_covers_no_name_that_the_flow_does_not_make(
@@ -78,6 +79,7 @@ def test_full_mode_keeps_a_prefix_under_the_same_names() -> None:
     acl = replace(READ, resource_name="prod.", pattern=Pattern.PREFIXED)
 
     assert wanted(acl, IDENTITY, AclMode.FULL) == {acl}
+    assert wanted(acl, Custom("all.", ""), AclMode.FULL) == {replace(acl, resource_name="all.prod.")}
 
 
 @pytest.mark.parametrize("principal", ["User:*", "User:mirror"])

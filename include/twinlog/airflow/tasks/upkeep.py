@@ -36,8 +36,8 @@ def sync_params() -> dict[str, Param]:
             type="boolean",
             title="Delete now",
             description="Topics that are gone from the source are deleted on the target without waiting for "
-            "sync.topic.deletes.grace.seconds, where sync.topic.deletes is on. Only what Twinlog created is ever "
-            "deleted.",
+            "sync.topic.deletes.grace.seconds, where sync.topic.deletes is on, and permissions and quotas are removed "
+            "that a source cluster built anew does not have. Only what Twinlog created is ever deleted.",
         )
     }
 
