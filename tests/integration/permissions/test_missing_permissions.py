@@ -55,6 +55,23 @@ def test_topics_whose_settings_may_not_be_read_are_named(
     )
 
 
+def test_a_twin_that_may_not_be_created_is_named_and_the_other_is_made(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    other, twin = f"{topic}-other", flow.twin(topic)
+    nyc.create(other)
+    for name in (topic, other):
+        allow_copying(flow, name, nyc, lon)
+    lon.allow(MIRROR, "CREATE", twin, permission="DENY")
+
+    found = sync(limited.with_settings(sync_topic_acls_enabled=False))
+
+    assert found.failed == (
+        f"cluster {flow.flow.target}: User:{MIRROR} is not allowed CREATE on topic {twin}, so not created",
+    )
+    assert lon.topics() & {twin, flow.twin(other)} == {flow.twin(other)}
+
+
 def test_settings_that_may_not_be_changed_are_named(
     flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
 ) -> None:
