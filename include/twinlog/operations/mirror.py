@@ -32,7 +32,7 @@ from twinlog.model.plan import Plan
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint import Checkpointing
 from twinlog.operations.copy_settings import copy_settings
-from twinlog.operations.directions import as_it_went, opposite_flow
+from twinlog.operations.directions import as_it_went
 from twinlog.operations.flow_gate import reason_to_leave, record_of
 from twinlog.operations.heartbeat import beat_of_run
 from twinlog.operations.internal_topics import create_internal_topics
@@ -65,7 +65,7 @@ from twinlog.operations.started_anew import started_anew
 from twinlog.operations.survey import Survey, survey
 from twinlog.operations.sync import Sync
 from twinlog.operations.twin_planning import Sides
-from twinlog.operations.way_back import compacted_both_ways, way_back
+from twinlog.operations.way_back import compacted_both_ways, meets_another, way_back
 
 __all__ = ["NO_LIMITS", "Ends", "Limits", "Mirror", "new_run_id"]
 
@@ -193,7 +193,9 @@ class Mirror:
             found = replace(found, partitions=back.bounded(found.partitions), findings=findings)
         begin_at = begins(source, found.partitions, limits)
         planned = plan_of_run(self._flow, found.partitions, lanes, tasks, limits, begin_at)
-        reports = self._execute(execute, planned, self._orders(planned, found, lease, limits, alone=back is None))
+        # A target that has led, or that others mirror back, has records of its own in the twins.
+        alone = self._flow.naming == "prefixed" or not meets_another(went, self._flow, source)
+        reports = self._execute(execute, planned, self._orders(planned, found, lease, limits, alone=alone))
         if any(report.outcome is Outcome.FENCED for report in reports) and self._is_held(target, lease.holder):
             reports = held_to_the_end(reports)
         return CopyResult(
@@ -263,8 +265,6 @@ class Mirror:
         return (*prepared.warnings, *(warning.message for warning in prepared.preflight))
 
     def _orders(self, planned: Plan, found: Survey, lease: Held, limits: Limits, *, alone: bool) -> list[CopyOrder]:
-        # A target that has led has records of its own in the twins.
-        alone = self._flow.naming == "prefixed" or (alone and opposite_flow(self._topology, self._flow) is None)
         total = sum(max(task.bytes, 1) for task in planned.tasks)
         shares = {task.lanes[0]: max(task.bytes, 1) / total for task in planned.tasks}
         reading, writing = self._ends.reading.settings, self._ends.writing.settings

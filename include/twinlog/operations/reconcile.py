@@ -18,13 +18,13 @@ from dataclasses import replace
 
 from twinlog.cluster.proof_order import Block, BlockReport, KeyLookup, Level, ProofOrder, ProofSettings
 from twinlog.cluster.prover import prove_here
+from twinlog.cluster.raw import RawClient
 from twinlog.cluster.source_partition import FetchSettings, Patience
 from twinlog.ledger.proof_choice import Choice
 from twinlog.ledger.proof_state import LastVerdict, ProofState, ProofStore, Stretch, replaced
 from twinlog.ledger.store import Ledger
 from twinlog.model.reconciliation import Difference
 from twinlog.model.topology import Flow, Topology
-from twinlog.operations.directions import opposite_flow
 from twinlog.operations.flow_gate import SOURCE_LEADS, record_of
 from twinlog.operations.mirror import new_run_id
 from twinlog.operations.proof_plan import ProofPlan, plan_proof, shared_out
@@ -34,6 +34,7 @@ from twinlog.operations.reconcile_look import EVERYTHING_NEW, Look, Scope, look
 from twinlog.operations.reconcile_report import write_report
 from twinlog.operations.reconcile_result import ProvenRange, Reconciliation
 from twinlog.operations.run_scope import Ends
+from twinlog.operations.way_back import meets_another
 
 __all__ = ["EVERYTHING_NEW", "Reconciling", "Scope", "prove_here"]
 
@@ -69,7 +70,7 @@ class Reconciling:
             record = target.run(record_of(self._flow, target))
             leads = record.state in SOURCE_LEADS
             # A target that has ever led has records of its own in the twins.
-            alone = leads and self._sole_writer and not record.came_home
+            alone = leads and self._is_alone(source) and not record.came_home
             due = scope.full or scope.deep or state.journal_compared_ms < now_ms - self._within_ms
             seen = look(self._flow, self._ends, self._ledger, source, target, scope, state, compare_journal=due)
         if seen is None:
@@ -104,9 +105,8 @@ class Reconciling:
     def _promoted(self) -> str:
         return f"{self._flow.name} has failed over: what was written on {self._flow.target} since is not called foreign"
 
-    @property
-    def _sole_writer(self) -> bool:
-        return self._flow.naming == "prefixed" or opposite_flow(self._topology, self._flow) is None
+    def _is_alone(self, source: RawClient) -> bool:
+        return self._flow.naming == "prefixed" or not meets_another(self._topology, self._flow, source)
 
     @property
     def _within_ms(self) -> int:

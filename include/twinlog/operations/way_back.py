@@ -73,10 +73,7 @@ def way_back(
     listed = opposite_flow(topology, flow)
     other = listed or unlisted_opposite(flow)
     shared = shared_with(flow, other, found)
-    if shared is None:
-        return None
-    if listed is None and not _is_to_be_seen(journal_topic(other.source, other.target), source):
-        # Kafka does not tell a topic that is hidden from one that is not there, as this one is with most flows.
+    if shared is None or not meets_another(topology, flow, source):
         return None
     try:
         return _read(topology, flow, other, access, source, shared, listed=listed is not None)
@@ -86,8 +83,13 @@ def way_back(
         return WayBack({}, {}, {pair.source_topic: reason for pair in shared.pairs})
 
 
-def _is_to_be_seen(topic: str, client: RawClient) -> bool:
-    return client.run(client.metadata([topic])).topics[topic].error is None
+def meets_another(topology: Topology, flow: Flow, source: RawClient) -> bool:
+    """Whether a flow of the other direction writes to the source, or did: one that is listed, or has left a journal."""
+    if opposite_flow(topology, flow) is not None:
+        return True
+    journal = journal_topic(flow.target, flow.source)
+    # Kafka does not tell a topic that is hidden from one that is not there, as this one is with most flows.
+    return source.run(source.metadata([journal])).topics[journal].error is None
 
 
 def _read(  # noqa: PLR0917 - the two flows, and how the cluster between them is reached
