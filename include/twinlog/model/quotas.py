@@ -21,6 +21,14 @@ class Quota:
     def entity_words(self) -> str:
         return ", ".join(f"{kind} {'(default)' if name is None else name}" for kind, name in self.entity)
 
+    def is_of(self, user: str) -> bool:
+        return dict(self.entity).get("user") == user
+
+    @property
+    def is_for_everybody(self) -> bool:
+        """Whether it holds for every user and client that has no limit of its own."""
+        return all(kind != "ip" and name is None for kind, name in self.entity)
+
 
 @dataclass(frozen=True, slots=True)
 class QuotaChange:

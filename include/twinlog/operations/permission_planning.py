@@ -95,7 +95,12 @@ async def plan_clients(sides: Sides, rules: SyncRules, memory: Memory) -> Client
     readable = quotas_here.refused is None and quotas_there.refused is None
     found = NO_QUOTAS
     if copying and readable:
-        own = {quota: value for quota, value in quotas_here.quotas.items() if quota not in memory.opposite.quotas}
+        # What limits Twinlog on the source is no measure for what it may do on the target.
+        own = {
+            quota: value
+            for quota, value in quotas_here.quotas.items()
+            if quota not in memory.opposite.quotas and not quota.is_of(_user(rules.target_principal))
+        }
         found = compare_quotas(own, quotas_there.quotas, memory.here.quotas)
     lost = [user.user for user in users if user.on_target is False]
     notes = [] if copying else refused
@@ -104,7 +109,24 @@ async def plan_clients(sides: Sides, rules: SyncRules, memory: Memory) -> Client
             "Kafka lets nobody read a SCRAM user's credentials, so these users of the source must be given theirs on "
             f"cluster {sides.target.alias} by hand: {named(lost)}"
         ]
+    notes += _slowing(found, sides.target.alias, rules.target_principal)
     return ClientPlan(found, rows, users, tuple(refused) if copying else (), tuple(notes))
+
+
+def _slowing(found: QuotaDifference, alias: str, principal: str) -> list[str]:
+    new = [change.quota for change in found.changes if change.after is not None]
+    everybody_s = [f"{quota.key} of {quota.entity_words}" for quota in new if quota.is_for_everybody]
+    if not everybody_s:
+        return []
+    return [
+        f"these quotas of the source will hold for {principal}, which is Twinlog, on cluster {alias} too and may slow "
+        f"it down; give it limits of its own there, which are left alone: {named(everybody_s)}"
+    ]
+
+
+def _user(principal: str) -> str:
+    """As quotas name who a permission calls `User:`."""
+    return principal.removeprefix("User:")
 
 
 def _kept_back(wanted: WantedAcls, alias: str, principal: str) -> tuple[str, ...]:

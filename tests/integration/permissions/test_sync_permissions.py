@@ -214,6 +214,25 @@ def test_quotas_are_copied_in_full_mode_and_users_are_listed(flow: Twins, topic:
     assert quota_rows(sync(migrating)) == [("remove quota", f"user {topic}", "producer_byte_rate", "1024", None)]
 
 
+def test_a_quota_of_the_mirror_stays_where_it_is_and_one_for_everybody_is_said(flow: Twins, nyc: Hand) -> None:
+    migrating = flow.with_settings(sync_topic_acls_mode="full")
+    ours, everybody_s = (Quota((("user", user),), "producer_byte_rate") for user in ("ANONYMOUS", None))
+    for quota in (ours, everybody_s):
+        set_quota(flow, "source", quota, 1e12)
+
+    copied = sync(migrating)
+    for quota in (ours, everybody_s):
+        set_quota(flow, "source", quota, None)
+    removed = sync(migrating)
+
+    everybody = "user (default)"
+    assert quota_rows(copied) == [("set quota", everybody, "producer_byte_rate", None, "1e+12")]
+    assert quota_rows(removed) == [("remove quota", everybody, "producer_byte_rate", "1e+12", None)]
+    (said,) = [note for note in copied.notes if "slow it down" in note]
+    assert said.startswith("these quotas of the source will hold for User:ANONYMOUS, which is Twinlog, on cluster ")
+    assert said.endswith(f"which are left alone: producer_byte_rate of {everybody}")
+
+
 def quotas(flow: Twins, side: str) -> Mapping[Quota, float]:
     with flow_access(flow.topology, flow.flow, side).raw() as client:
         return client.run(read_quotas(client)).quotas

@@ -65,6 +65,25 @@ def test_a_quota_that_somebody_else_set_on_the_target_stays() -> None:
     assert compare_quotas({}, {QUOTA: 2.0}, frozenset({QUOTA})).changes == (QuotaChange(QUOTA, 2.0, None),)
 
 
+@pytest.mark.parametrize(
+    ("entity", "of_mirror", "for_everybody"),
+    [
+        ((("user", "mirror"),), True, False),
+        ((("client-id", "app"), ("user", "mirror")), True, False),
+        ((("user", "alice"),), False, False),
+        ((("user", None),), False, True),
+        ((("client-id", None),), False, True),
+        ((("client-id", None), ("user", None)), False, True),
+        ((("client-id", "app"), ("user", None)), False, False),
+        ((("ip", None),), False, False),
+    ],
+)
+def test_whom_a_quota_limits(entity: tuple[tuple[str, str | None], ...], of_mirror: bool, for_everybody: bool) -> None:
+    quota = Quota(entity, "producer_byte_rate")
+
+    assert (quota.is_of("mirror"), quota.is_for_everybody) == (of_mirror, for_everybody)
+
+
 def test_a_quota_that_is_neither_there_nor_wanted_is_forgotten() -> None:
     made = frozenset({QUOTA})
 
