@@ -24,6 +24,7 @@ from typing import Any
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.group_offsets import commit_offsets, fetch_offsets
 from twinlog.cluster.groups import list_groups
+from twinlog.cluster.raw import RawClient
 from twinlog.cluster.resuming import Resumed, resume
 from twinlog.cluster.shadow_groups import delete_groups
 from twinlog.errors import DrillError
@@ -34,6 +35,7 @@ from twinlog.model.offsets import TopicPartition
 from twinlog.model.takeover import GroupStart, Request, TakeoverPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.drill_check import Fault, check
+from twinlog.operations.flow_gate import SOURCE_LEADS, record_of
 from twinlog.operations.recovery_series import Event, Recovery, RecoverySeries
 from twinlog.operations.takeover_plan import TakeoverPlanning
 
@@ -41,6 +43,8 @@ GROUPS_AT_MOST = 20
 RECORDS_A_PARTITION = 100
 WITHIN_S = 120.0
 LISTED_AT_MOST = 100
+_OURS = "twinlog drill"
+"""Beside every offset of a shadow group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,8 @@ class DrillResult:
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.faults or self.missed or self.recovery_time_s is None else 0
+        nobody = not self.groups and not self.left_out
+        return 1 if self.faults or self.missed or (self.recovery_time_s is None and not nobody) else 0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -118,15 +123,20 @@ class Drill:
     def run(self, limits: DrillLimits = DrillLimits()) -> DrillResult:
         """Rehearse once."""
         triggered, at_ms = time.monotonic(), int(time.time() * 1000)
+        with self._target.raw() as target:
+            state = target.run(record_of(self._flow, target)).state
+        if state not in SOURCE_LEADS:
+            note = f"{self._flow.name} is {state}: while {self._flow.source} does not lead there is nothing to rehearse"
+            return DrillResult(self._flow.name, at_ms, notes=(note,))
         planning = TakeoverPlanning(self._topology, self._flow, self._source, self._target, self._ledger)
         plan = planning.plan_alone(Request(groups=limits.groups))
         chosen, notes = _chosen(plan, limits)
+        self._move(chosen)
         try:
-            self._move(chosen)
             resumed = resume(self._target, _starts(chosen), limits.records, limits.within_s)
         finally:
             self._forget([name + DRILL for name in chosen])
-        checked = check(self._flow, self._source, self._target, self._ledger, resumed, limits.records)
+        checked = check(self._topology, self._flow, self._source, self._target, self._ledger, resumed, limits.records)
         ready = [one.first_s for one in resumed]
         took = None
         if ready and all(seconds is not None for seconds in ready):
@@ -150,7 +160,7 @@ class Drill:
 
     def _move(self, chosen: Mapping[str, Sequence[GroupStart]]) -> None:
         commits = {
-            name + DRILL: {TopicPartition(row.topic, row.partition): Commit(row.offset) for row in rows}
+            name + DRILL: {TopicPartition(row.topic, row.partition): Commit(row.offset, metadata=_OURS) for row in rows}
             for name, rows in chosen.items()
         }
         if not commits:
@@ -163,17 +173,31 @@ class Drill:
                     f"{self._flow.name}: {', '.join(used[:5])} have members on {self._flow.target}: another drill is "
                     "under way, or somebody uses these names; nothing was rehearsed"
                 )
-            delete_groups(target, [name for name in commits if name in known])
+            self._delete_ours(target, [name for name in commits if name in known])
             outcomes = target.run(commit_offsets([target], commits))
             back = target.run(fetch_offsets(target, sorted(commits))).groups
         refused = sorted(name for name, outcome in outcomes.items() if outcome.active or outcome.refused)
         lost = {name for name, wanted in commits.items() if not _same(wanted, back.get(name))}
         refused += sorted(lost.difference(refused))
         if refused:
+            self._forget(sorted(commits))
             raise DrillError(
                 f"{self._flow.name}: the offsets of {', '.join(refused[:5])} could not be committed on "
                 f"{self._flow.target}; is READ on these groups and their topics granted?"
             )
+
+    def _delete_ours(self, target: RawClient, names: Sequence[str]) -> None:
+        """Those that an earlier drill left behind; a group that only happens to have such a name is somebody's."""
+        there = target.run(fetch_offsets(target, names)).groups if names else {}
+        others = sorted(
+            name for name in names if any(commit.metadata != _OURS for commit in there.get(name, {}).values())
+        )
+        if others:
+            raise DrillError(
+                f"{self._flow.name}: {', '.join(others[:5])} have offsets on {self._flow.target} that no drill has "
+                "committed: somebody uses these names, so nothing was rehearsed. Rehearse other groups, with --groups"
+            )
+        delete_groups(target, names)
 
     def _forget(self, names: Sequence[str]) -> None:
         if names:
@@ -210,6 +234,8 @@ def _chosen(plan: TakeoverPlan, limits: DrillLimits) -> tuple[dict[str, list[Gro
     for row in plan.rows:
         by_group.setdefault(row.group, []).append(row)
     names = sorted(by_group)
+    if not names:
+        return {}, ["no group that the flow takes has anything to go on with, so nobody's return was rehearsed"]
     if len(names) <= limits.groups_at_most:
         return by_group, []
     # Other groups every week: who is rehearsed turns with the days.

@@ -7,13 +7,16 @@
 Every offset that the ledger has from the resumed one up to the last that was read must have been read, once and in
 order; whatever else was read was put there by somebody else. A group that read to the end must have read all that the
 ledger has. Where the source answers, each record is compared with its own: key, value, headers and time stamp.
+
+What was written on the target while that led, and went home, is no fault: the ledger of the way home has it. A topic
+that is mirrored both ways under one name holds records of the target's own at any time, and none is called foreign.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +32,9 @@ from twinlog.intake.extensions import naming_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.checkpoints import DRILL
 from twinlog.model.offsets import Span, TopicPartition
-from twinlog.model.topology import Flow
+from twinlog.model.topology import Flow, Topology
+from twinlog.operations.directions import comes_back, with_way_home
+from twinlog.operations.flow_gate import record_of
 
 SOURCE_ANSWERS_WITHIN_S = 10.0
 _COLUMNS = ("target_topic_id", "source_topic_id", "partition", "source_start", "target_start", "count")
@@ -70,12 +75,20 @@ Mapped = Mapping[TopicPartition, Sequence[_Row]]
 
 
 def check(  # noqa: PLR0917 - one flow, how it is reached, and what was read
-    flow: Flow, source: ClusterAccess, target: ClusterAccess, ledger: Ledger, resumed: Sequence[Resumed], records: int
+    topology: Topology,
+    flow: Flow,
+    source: ClusterAccess,
+    target: ClusterAccess,
+    ledger: Ledger,
+    resumed: Sequence[Resumed],
+    records: int,
 ) -> Checked:
     """`records` is how many of a partition a consumer read at most."""
+    partitions = {partition for one in resumed for partition in one.starts}
     with target.raw() as there:
-        mapped = _mapped(there, ledger, {partition for one in resumed for partition in one.starts})
-    faults = [fault for one in resumed for fault in _against_ledger(one, mapped, records)]
+        mapped = _mapped(there, ledger, partitions)
+        own = _Own.of(there, topology, flow, partitions)
+    faults = [fault for one in resumed for fault in _against_ledger(one, mapped, own, records)]
     read = {(record.partition, record.offset): record for one in resumed for record in one.records}
     compared = 0
     altered: set[tuple[TopicPartition, int]] = set()
@@ -94,7 +107,35 @@ def check(  # noqa: PLR0917 - one flow, how it is reached, and what was read
     return Checked(tuple(faults), sum(len(one.records) for one in resumed), compared, notes)
 
 
-def _against_ledger(one: Resumed, mapped: Mapped, records: int) -> Iterator[Fault]:
+@dataclass(frozen=True)
+class _Own:
+    """What may be on the target without having been mirrored in."""
+
+    shared: frozenset[str] = frozenset()
+    """Topics that are mirrored both ways under one name."""
+    went_home: Mapping[TopicPartition, Sequence[Span]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, target: RawClient, topology: Topology, flow: Flow, partitions: set[TopicPartition]) -> _Own:
+        policy, returns = naming_of(flow), comes_back(topology, flow)
+        names = {partition.topic for partition in partitions}
+        shared = frozenset(twin for twin in names if (name := policy.source_name(twin)) is not None and returns(name))
+        if not partitions or not target.run(record_of(flow, target)).came_home:
+            return cls(shared)
+        _, home = with_way_home(topology, flow)
+        rows = _rows(target, Ledger(topology.ledger_for(home), home.source, home.target), partitions, "source_topic_id")
+        spans: dict[TopicPartition, list[Span]] = defaultdict(list)
+        for place, row in rows:
+            spans[place].append(Span(row["source_start"], row["source_start"] + row["count"]))
+        return cls(shared, spans)
+
+    def holds(self, partition: TopicPartition, offset: int) -> bool:
+        return partition.topic in self.shared or any(
+            span.start <= offset < span.end for span in self.went_home.get(partition, ())
+        )
+
+
+def _against_ledger(one: Resumed, mapped: Mapped, own: _Own, records: int) -> Iterator[Fault]:
     read: dict[TopicPartition, list[int]] = defaultdict(list)
     for record in one.records:
         read[record.partition].append(record.offset)
@@ -102,11 +143,17 @@ def _against_ledger(one: Resumed, mapped: Mapped, records: int) -> Iterator[Faul
         if one.problem is not None and not read[partition] and partition not in one.ended:
             yield _fault(one, partition, start, "not resumed")
             continue
-        yield from _of_partition(one, partition, start, read[partition], mapped.get(partition, ()), records)
+        yield from _of_partition(one, partition, start, read[partition], mapped.get(partition, ()), own, records)
 
 
 def _of_partition(  # noqa: PLR0917 - one partition of one group, and what is known of it
-    one: Resumed, partition: TopicPartition, start: int, read: Sequence[int], rows: Sequence[_Row], records: int
+    one: Resumed,
+    partition: TopicPartition,
+    start: int,
+    read: Sequence[int],
+    rows: Sequence[_Row],
+    own: _Own,
+    records: int,
 ) -> Iterator[Fault]:
     if any(later <= earlier for earlier, later in pairwise(read)):
         yield _fault(one, partition, read[0], "out of order")
@@ -120,7 +167,7 @@ def _of_partition(  # noqa: PLR0917 - one partition of one group, and what is kn
     # What was copied after the ledger was brought up to date is read too, and no fault.
     proven = max((row.target_start + row.count for row in rows), default=start)
     for offset in read:
-        if offset not in known and offset < proven:
+        if offset not in known and offset < proven and not own.holds(partition, offset):
             yield _fault(one, partition, offset, "foreign")
 
 
@@ -198,25 +245,33 @@ def _content(record: ReadRecord) -> tuple[Any, ...]:
 
 def _mapped(target: RawClient, ledger: Ledger, partitions: set[TopicPartition]) -> Mapped:
     """The ledger's rows with records, of the topics as they are now, in the target's order."""
-    if not partitions:
-        return {}
-    view = target.run(target.metadata({partition.topic for partition in partitions})).topics
-    ids = {str(view[partition.topic].topic_id): partition.topic for partition in partitions}
-    rows = ledger.read(_COLUMNS, lambda bounds: bounds.may_hold("target_topic_id", sorted(ids)))
-    kept = rows.filter(
-        pc.and_(
-            pc.is_in(rows.column("target_topic_id").cast(pa.string()), pa.array(sorted(ids))),
-            pc.greater(rows.column("count"), 0),
-        )
-    )
     found: dict[TopicPartition, list[_Row]] = defaultdict(list)
-    for row in kept.to_pylist():
-        place = TopicPartition(ids[row["target_topic_id"]], row["partition"])
-        if place in partitions:
-            found[place].append(_Row(row["source_start"], row["target_start"], row["count"]))
+    for place, row in _rows(target, ledger, partitions, "target_topic_id"):
+        found[place].append(_Row(row["source_start"], row["target_start"], row["count"]))
     for members in found.values():
         members.sort(key=lambda one: one.target_start)
     return found
+
+
+def _rows(
+    target: RawClient, ledger: Ledger, partitions: set[TopicPartition], id_column: str
+) -> Iterator[tuple[TopicPartition, dict[str, Any]]]:
+    """The rows with records of these partitions of the target, which the column names by their topic's id."""
+    if not partitions:
+        return
+    view = target.run(target.metadata({partition.topic for partition in partitions})).topics
+    ids = {str(view[partition.topic].topic_id): partition.topic for partition in partitions}
+    rows = ledger.read(_COLUMNS, lambda bounds: bounds.may_hold(id_column, sorted(ids)))
+    kept = rows.filter(
+        pc.and_(
+            pc.is_in(rows.column(id_column).cast(pa.string()), pa.array(sorted(ids))),
+            pc.greater(rows.column("count"), 0),
+        )
+    )
+    for row in kept.to_pylist():
+        place = TopicPartition(ids[row[id_column]], row["partition"])
+        if place in partitions:
+            yield place, row
 
 
 def _fault(one: Resumed, partition: TopicPartition, offset: int, what: str) -> Fault:
