@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinlog.cluster.committed_records import read_committed_records
@@ -25,15 +25,21 @@ SAMPLED = 200
 PARTITIONS_AT_MOST = 200
 WITHIN_S = 10.0
 _POLICY = "cleanup.policy"
+_ELIGIBLE = "leader.eligibility"
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One property of a registry's configuration."""
+    """One property of a registry's configuration, on every one of its nodes."""
 
+    registry: str
+    """The cluster that the registry stands beside."""
     name: str
     value: str
     why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class RegistryLook:
         yield (
             f"schemas: register no new ones and do not restart the registry of {self.cluster} during the disaster; it "
             f"resolves the {self.schemas:,} versions that came over. It may register only once this flow has failed "
-            f"over, and with these properties: {', '.join(f'{one.name}={one.value}' for one in self.properties)}"
+            f"over, and with these properties: {by_registry(self.properties)}"
         )
         yield from self.problems
         for one in self.missing:
@@ -77,7 +83,7 @@ class RegistryLook:
             "topic": self.topic,
             "cluster": self.cluster,
             "schemas": self.schemas,
-            "properties": [{"name": one.name, "value": one.value, "why": one.why} for one in self.properties],
+            "properties": [asdict(one) for one in self.properties],
             "missing": list(self.missing),
             "sampled": self.sampled,
             "partitions": self.partitions,
@@ -90,20 +96,43 @@ def registry_properties(topic: str, leading: Cluster, other: Cluster) -> tuple[P
     """What lets the registry beside `leading` register, and keeps the other from it."""
     return (
         Property(
-            "kafkastore.bootstrap.servers", leading.bootstrap_servers, f"it keeps its schemas on {leading.alias} itself"
+            leading.alias,
+            "kafkastore.bootstrap.servers",
+            leading.bootstrap_servers,
+            f"it keeps its schemas on {leading.alias} itself",
         ),
-        Property("kafkastore.topic", topic, "the mirrored topic, under its own name"),
+        Property(leading.alias, "kafkastore.topic", topic, "the mirrored topic, under its own name"),
         Property(
-            "leader.eligibility",
+            leading.alias,
+            _ELIGIBLE,
             "true",
-            f"on every node of the registry of {leading.alias}, once it is to register (master.eligibility before "
-            "Confluent Platform 6); restart them one at a time",
+            "once it is to register (master.eligibility before Confluent Platform 6); restart the nodes one at a time",
         ),
         Property(
-            f"leader.eligibility of the registry of {other.alias}",
+            other.alias,
+            _ELIGIBLE,
             "false",
             f"before that cluster comes back: two that register would give one id to two schemas on {topic}",
         ),
+    )
+
+
+def by_registry(properties: Sequence[Property]) -> str:
+    """For people: whose properties are which."""
+    clusters = dict.fromkeys(one.registry for one in properties)
+    return "; ".join(
+        f"on the registry of {cluster} {', '.join(str(one) for one in properties if one.registry == cluster)}"
+        for cluster in clusters
+    )
+
+
+def registry_home(topic: str, source: Cluster, target: Cluster) -> str:
+    """What to do about the registries while a flow fails back from its target to its source."""
+    there, here = registry_properties(topic, source, target)[2:][::-1]
+    return (
+        f"schemas: keep the registry of {target.alias} from registering before the last of {topic} goes home "
+        f"({by_registry([there])}), and let that of {source.alias} register once the flow is active "
+        f"({by_registry([here])}); schemas that were registered on {target.alias} go home"
     )
 
 
