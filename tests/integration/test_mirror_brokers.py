@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from local.kafka import KafkaCluster, KafkaClusters
+from support.brokers import left_whole, replicas_of
 from support.mirroring import Twins, create_topic, twins
 from support.source_logs import fill
 from support.waiting import await_condition
@@ -154,17 +154,6 @@ def lose_records(three: KafkaCluster, flow: Twins, topic: str) -> tuple[MirrorRe
     return flow.mirror(), read_on(flow, topic)
 
 
-@contextmanager
-def left_whole(cluster: KafkaCluster) -> Iterator[None]:
-    """Whatever becomes of its brokers inside, all run afterwards."""
-    try:
-        yield
-    finally:
-        for number, node in enumerate(cluster.nodes):
-            if not node.running:
-                cluster.restart_broker(number)
-
-
 def read_on(flow: Twins, topic: str) -> list[Finding]:
     """Read the source from the committed position on, past every check that planning makes."""
     with flow.ends().target.raw() as target, flow.ends().reading.raw(beside=target) as source:
@@ -175,11 +164,3 @@ def read_on(flow: Twins, topic: str) -> list[Finding]:
         reader = SourceReader(source, [state], FetchSettings(), Signal(), Figures())
         source.run(reader.run())
         return reader.refused
-
-
-def replicas_of(cluster: KafkaCluster, topic: str) -> tuple[int, int]:
-    """The leader, and the other replica."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    partition = admin.list_topics(topic, timeout=10).topics[topic].partitions[0]
-    (other,) = set(partition.replicas) - {partition.leader}
-    return partition.leader, other

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
-from support.mirroring import Twins, producer
+from local.kafka import KafkaClusters
+from support.mirroring import QUIET, Twins, producer, twins
 from support.reading import read_with_offsets
+from support.waiting import await_condition
 from twinlog.cluster.copy_order import carry_out_here
+from twinlog.intake.extensions import naming_of
+from twinlog.ledger.store import Ledger
 from twinlog.model.failback import Mode, Stranded
+from twinlog.model.flow import Flow
 from twinlog.model.flow_state import State
 from twinlog.operations.directions import with_way_home
 from twinlog.operations.failback import Failback
@@ -88,3 +96,30 @@ def numbered(word: str, count: int, first: int = 0) -> list[str]:
 
 def new_name(word: str = "orders") -> str:
     return f"{word}-{uuid.uuid4().hex[:8]}"
+
+
+def both_ways(kafka_pair: KafkaClusters, folder: Path, topic: str, naming: str) -> tuple[Twins, Twins]:
+    """The flow and the topology's own flow in the other direction."""
+    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    there = twins(nyc, lon, folder, (topic,), naming=naming)
+    flow = there.flow
+    settings = {"topics": (topic,), "replication_factor": 1, "journal_topic_replication_factor": 1, "lanes": 3}
+    opposite = Flow(flow.target, flow.source, naming=naming, **settings, **QUIET)
+    topology = replace(there.topology, flows={flow.name: flow, opposite.name: opposite})
+    ledger = Ledger(topology.ledger, opposite.source, opposite.target)
+    return replace(there, topology=topology), Twins(topology, opposite, ledger, lon, nyc)
+
+
+def delete_topic(servers: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.delete_topics([topic])[topic].result(30)
+    await_condition(lambda: topic not in admin.list_topics(timeout=10).topics, f"{topic} to be gone")
+
+
+def named(naming: str) -> dict[str, str]:
+    """The settings of a flow that names topics so."""
+    return {"naming": naming, **({"naming_format": "${topic}.replica"} if naming == "custom" else {})}
+
+
+def twin_of(flow: Twins, topic: str) -> str:
+    return naming_of(flow.flow).target_name(topic)

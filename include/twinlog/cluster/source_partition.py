@@ -39,7 +39,7 @@ class FetchSettings:
     partition_max_bytes: int = 1024 * 1024
     rack: str = ""
     read_ahead_bytes: int = 64 * 1024 * 1024
-    """For all lanes of a task together: what was fetched and is not on the target yet."""
+    """For all lanes of a task together."""
     patience: Patience = Patience()
 
 
@@ -69,10 +69,7 @@ class SourcePartitionState:
     at_follower: bool = False
     leader_epoch: int = NO_LEADER_EPOCH
     parcels: deque[Parcel] = field(default_factory=deque)
-    held_bytes: int = 0
-    """Of batches that wait, and of those that were taken and are not done with."""
-    turn: int = 0
-    """Which of the Fetches in flight to its broker asks for it."""
+    waiting_bytes: int = 0
     damaged: int = 0
     failures: int = 0
     """In a row: how often no broker led it, or the one that did gave no answer."""
@@ -115,7 +112,7 @@ class SourcePartitionState:
 
 
 def fetch_from(
-    wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int, max_bytes: int
+    wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int, room_bytes: int
 ) -> FetchRequest:
     """Ask for all of them at once; the broker fills its answer in this order, as far as there is room."""
     return fetch_request(
@@ -130,7 +127,7 @@ def fetch_from(
             )
             for state in wanted
         ),
-        max_bytes=max_bytes,
+        max_bytes=min(settings.max_bytes, room_bytes),
         max_wait_ms=settings.max_wait_ms,
         min_bytes=settings.min_bytes,
         version=version,

@@ -25,8 +25,8 @@ from twinlog.errors import FencedError
 from twinlog.model.failback import StrandedSpan
 from twinlog.model.flow_state import Holder
 from twinlog.model.lanes import journal_topic, lane_of, position_group, transactional_id
-from twinlog.model.offsets import GapKind, JournalEntry, TopicPartition
-from twinlog.model.positions import Position
+from twinlog.model.offsets import GapKind, JournalEntry, TopicPartition, offsets_among
+from twinlog.model.positions import NO_LEADER_EPOCH, Position
 from twinlog.model.segment_builder import gaps_only
 from twinlog.wire import journal
 from twinlog.wire.outgoing import Gaps
@@ -85,22 +85,25 @@ class StrandedWriter:
     async def _pass_span(
         self, writer: TransactionalWriter, lane: int, span: StrandedSpan, position: Position, topic: str | None
     ) -> int:
-        """Part by part, each in a transaction of its own."""
+        """Part by part, each in a transaction of its own; what came from the target is passed over as in copying."""
         passed = 0
         if position.offset < span.start:
-            expired = {GapKind.EXPIRED: span.start - position.offset}
             after = _moved(position, span.start, position.leader_epoch)
-            position = await self._commit(writer, lane, span, after, expired)
-        reader = SpanReader(self.source, span.pair.source, span.end)
-        while position.offset < span.end:
-            size = ANY_SIZE if topic is None else self.max_batch_bytes[topic]
-            part = await reader.batches(position.offset, size)
-            if topic is not None:
-                await self._send(writer, TopicPartition(topic, span.pair.partition), part)
-            gaps = _gaps(part)
-            after = _moved(position, part.end, part.last_epoch)
-            position = await self._commit(writer, lane, span, after, gaps)
-            passed += gaps.get(GapKind.STRANDED, 0)
+            position = await self._commit(writer, lane, span, after, _before(span, position.offset))
+        for piece, came_back in span.pieces:
+            if came_back and position.offset < piece.end:
+                filtered = {GapKind.FILTERED: piece.end - position.offset}
+                after = _moved(position, piece.end, NO_LEADER_EPOCH)
+                position = await self._commit(writer, lane, span, after, filtered)
+                continue
+            reader = SpanReader(self.source, span.pair.source, piece.end)
+            while position.offset < piece.end:
+                part = await reader.batches(position.offset, ANY_SIZE if topic is None else self.max_batch_bytes[topic])
+                if topic is not None:
+                    await self._send(writer, TopicPartition(topic, span.pair.partition), part)
+                gaps = _gaps(part)
+                position = await self._commit(writer, lane, span, _moved(position, part.end, part.last_epoch), gaps)
+                passed += gaps.get(GapKind.STRANDED, 0)
         return passed
 
     async def _send(self, writer: TransactionalWriter, partition: TopicPartition, part: Selection) -> None:
@@ -135,6 +138,13 @@ class StrandedWriter:
         await writer.commit_positions(position_group(self.flow), {span.pair.target: after})
         await writer.commit()
         return after
+
+
+def _before(span: StrandedSpan, offset: int) -> dict[GapKind, int]:
+    """What the offsets from `offset` up to the span were, which retention has removed."""
+    came_back = offsets_among(span.returned, offset, span.start)
+    counted = {GapKind.EXPIRED: span.start - offset - came_back, GapKind.FILTERED: came_back}
+    return {kind: offsets for kind, offsets in counted.items() if offsets}
 
 
 def _moved(position: Position, offset: int, epoch: int) -> Position:

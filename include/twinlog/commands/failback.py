@@ -128,6 +128,8 @@ def _plan_lines(plan: FailbackPlan) -> Iterator[str]:
     yield from (f"  - {problem}" for problem in plan.refused)
     if not plan.topics:
         return
+    if plan.request.accept_degraded:
+        yield from (f"  accepted: {problem}" for problem in plan.health)
     yield from (f"  {number}. {step}" for number, step in enumerate(plan.sentences, 1))
     for one in plan.records:
         yield f"     stranded: {one.topic}-{one.partition} offset {one.offset}, key {one.key!r}"

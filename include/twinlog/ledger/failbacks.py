@@ -18,6 +18,7 @@ from pyarrow import parquet as pq
 from twinlog.errors import LedgerError
 from twinlog.ledger.folder import Folder
 from twinlog.ledger.store import Ledger
+from twinlog.model.offsets import TopicPartition
 
 _HEADER = pa.struct([("key", pa.binary()), ("value", pa.binary())])
 STRANDED_SCHEMA = pa.schema(
@@ -31,6 +32,7 @@ STRANDED_SCHEMA = pa.schema(
         ("headers", pa.list_(_HEADER)),
     ]
 )
+_PLACES = pa.schema([STRANDED_SCHEMA.field(name) for name in ("topic", "partition", "offset")])
 
 
 class StrandedRecord(NamedTuple):
@@ -84,19 +86,30 @@ class Failbacks:
 
     def exported(self, plan_id: str) -> pa.Table:
         """All that was kept of one failback, in the order of topic, partition and offset."""
-        try:
-            tables = [
-                pq.ParquetFile(self._stranded.file_path(name), filesystem=self._stranded.filesystem).read()
-                for name in self._names(plan_id)
-            ]
-        except (OSError, pa.ArrowInvalid) as failure:
-            raise LedgerError(f"{self._stranded.uri}: stranded records can't be read: {failure}") from failure
-        whole = pa.concat_tables([STRANDED_SCHEMA.empty_table(), *(table.cast(STRANDED_SCHEMA) for table in tables)])
+        whole = self._read(plan_id, STRANDED_SCHEMA)
         return whole.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+
+    def exported_ends(self, plan_id: str) -> dict[TopicPartition, int]:
+        """The partitions of which something was kept, each with the offset behind the last that was."""
+        places = self._read(plan_id, _PLACES).group_by(["topic", "partition"]).aggregate([("offset", "max")])
+        return {TopicPartition(row["topic"], row["partition"]): row["offset_max"] + 1 for row in places.to_pylist()}
+
+    def exported_records(self, plan_id: str) -> int:
+        return len(self._read(plan_id, _PLACES))
 
     def place(self, plan_id: str) -> str:
         """Where people find the stranded records."""
         return f"{self._stranded.uri}/{plan_id}-*.parquet"
+
+    def _read(self, plan_id: str, schema: pa.Schema) -> pa.Table:
+        try:
+            tables = [
+                pq.ParquetFile(self._stranded.file_path(name), filesystem=self._stranded.filesystem).read(schema.names)
+                for name in self._names(plan_id)
+            ]
+        except (OSError, pa.ArrowInvalid) as failure:
+            raise LedgerError(f"{self._stranded.uri}: stranded records can't be read: {failure}") from failure
+        return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
 
     def _names(self, plan_id: str) -> Iterator[str]:
         names = sorted(file.name for file in self._stranded.files())

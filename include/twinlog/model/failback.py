@@ -10,11 +10,13 @@ rebuild     nyc   a a a a w w w w          everything comes from lon, into topic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass, replace
 from enum import StrEnum
+from typing import Any
 
-from twinlog.model.offsets import PartitionPair
+from twinlog.model.acls import Acl, acl_of
+from twinlog.model.offsets import PartitionPair, Span, offsets_among
 from twinlog.model.plan import Partitions
 from twinlog.model.positions import Position
 
@@ -78,6 +80,8 @@ class FailbackProgress:
     """How many of STEPS."""
     ended_at_ms: int = 0
     """0 while it is under way."""
+    blocked: tuple[Acl, ...] = ()
+    """What was denied on the target so that the last of it could go home; kept there, since the source may go again."""
 
     def after(self, step: Step) -> FailbackProgress:
         return replace(self, done=max(self.done, STEPS.index(step) + 1))
@@ -90,6 +94,13 @@ class FailbackProgress:
     def under_way(self) -> bool:
         return self.ended_at_ms == 0
 
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "blocked": [list(astuple(acl)) for acl in self.blocked]}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> FailbackProgress:
+        return cls(**{**said, "blocked": tuple(acl_of(words) for words in said.get("blocked", ()))})
+
 
 class Damage(StrEnum):
     """Why a topic of the returned cluster can't simply go on."""
@@ -99,6 +110,8 @@ class Damage(StrEnum):
     """It is another topic of the same name."""
     TRUNCATED = "truncated"
     """It has lost records that had been mirrored."""
+    REPLACED = "replaced"
+    """Its twin is another topic of the same name, made since: what the two hold has nothing to do with each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +130,7 @@ class DamagedPartition:
             Damage.MISSING: "is not there",
             Damage.RECREATED: "was deleted and created again",
             Damage.TRUNCATED: "has lost records that had been mirrored",
+            Damage.REPLACED: "has a twin that was deleted and created again",
         }
         return (
             f"{self.topic}-{self.partition} {says[self.damage]}: {self.expected} was mirrored, {self.found} is there; "
@@ -126,17 +140,42 @@ class DamagedPartition:
 
 @dataclass(frozen=True, slots=True)
 class StrandedSpan:
-    """Offsets `[start, end)` of a returned partition that never crossed."""
+    """Offsets `[start, end)` of a returned partition that lie beyond its position.
+
+    start                                        end
+      s s s | b b b b | s s | b b b b b |         s never crossed; b came home from the target, and is not stranded
+    """
 
     pair: PartitionPair
     start: int
     end: int
     expired: int = 0
     """Offsets right before `start` that retention removed before anybody could copy them."""
+    returned: tuple[Span, ...] = ()
+    """What came from the target, from the position on, in order."""
 
     @property
     def offsets(self) -> int:
         return self.end - self.start
+
+    @property
+    def pieces(self) -> Iterator[tuple[Span, bool]]:
+        """All of it in order, each piece with whether it came from the target."""
+        at = self.start
+        for span in self.returned:
+            begin, end = max(span.start, at), min(span.end, self.end)
+            if begin >= end:
+                continue
+            if at < begin:
+                yield Span(at, begin), False
+            yield Span(begin, end), True
+            at = end
+        if at < self.end:
+            yield Span(at, self.end), False
+
+    def up_to(self, end: int) -> StrandedSpan:
+        """The same without what lies at or beyond `end`."""
+        return replace(self, end=max(self.start, min(self.end, end)))
 
 
 def damaged(found: Partitions) -> Iterator[DamagedPartition]:
@@ -155,13 +194,15 @@ def damaged(found: Partitions) -> Iterator[DamagedPartition]:
 
 def stranded(found: Partitions) -> Iterator[StrandedSpan]:
     """What each undamaged partition has beyond its position, what has expired there included."""
-    columns = zip(found.pairs, found.positions, found.log_starts, found.last_stable, strict=True)
-    for pair, position, log_start, end in columns:
+    columns = zip(found.pairs, found.positions, found.log_starts, found.last_stable, found.returned, strict=True)
+    for pair, position, log_start, end, returned in columns:
         if position is None or not _fits(pair, position) or end < position.offset:
             continue
         start = max(position.offset, log_start)
         if start < end or start > position.offset:
-            yield StrandedSpan(pair, start, max(end, start), start - position.offset)
+            came_back = offsets_among(returned, position.offset, start)
+            expired = start - position.offset - came_back
+            yield StrandedSpan(pair, start, max(end, start), expired, tuple(returned))
 
 
 def _fits(pair: PartitionPair, position: Position) -> bool:

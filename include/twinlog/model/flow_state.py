@@ -144,7 +144,7 @@ def to_records(record: FlowRecord) -> dict[str, bytes]:
         "throttle": json.dumps(record.throttle_bytes_per_s).encode(),
         "retiring lanes": json.dumps(record.retiring_lanes).encode(),
         "renewed": json.dumps(record.renewed_at_ms).encode(),
-        "failback": json.dumps(asdict(record.failback) if record.failback else None).encode(),
+        "failback": json.dumps(record.failback.to_json() if record.failback else None).encode(),
         "came home": json.dumps(record.came_home).encode(),
         "description": json.dumps(asdict(record.description) if record.description else None).encode(),
         "takeover": json.dumps(record.takeover.to_json() if record.takeover else None).encode(),
@@ -169,7 +169,7 @@ def from_records(values: dict[str, bytes], where: str) -> FlowRecord:
             description=Description(**description) if description else None,
             takeover=Takeover.from_json(takeover) if takeover else None,
             write_block=tuple(acl_of(words) for words in said.get("write block", ())),
-            failback=FailbackProgress(**failback) if failback else None,
+            failback=FailbackProgress.from_json(failback) if failback else None,
             came_home=bool(said.get("came home", False)),
             migration=migration_from_json(migration) if migration else None,
         )

@@ -41,9 +41,12 @@ def unlisted_opposite(flow: Flow) -> Flow:
 
 
 def other_direction(topology: Topology, flow: Flow) -> Flow | None:
-    """The flow that writes to this one's source from its target, if there is one and it is enabled."""
+    """The flow that writes to this one's source from its target, if there is one and it is enabled.
+
+    Of a way home that is its flow, enabled or not: it may have been switched off for the time of the disaster.
+    """
     other = opposite_flow(topology, flow)
-    return other if other is not None and other.enabled else None
+    return other if other is not None and (other.enabled or isinstance(flow, WayHome)) else None
 
 
 def comes_back(topology: Topology, flow: Flow) -> Callable[[str], bool]:

@@ -1,7 +1,6 @@
 """Looks at both clusters of a flow that has failed over, and makes the plan of its failback; changes nothing.
 
-The topics that go home are those that were mirrored: the target's twins for which there is a position, or, where the
-target has forgotten it in the meantime, an entry of the ledger. What else has been made on the target stays there.
+What was mirrored goes home (see `failback_survey`); what else has been made on the target stays there, and is named.
 """
 
 from __future__ import annotations
@@ -11,24 +10,20 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from twinlog.cluster.committed import fetch_positions
 from twinlog.cluster.inventory import settled_offsets
 from twinlog.cluster.log_offsets import OffsetAt
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import named
 from twinlog.cluster.span_reader import SpanReader
-from twinlog.errors import LedgerError
-from twinlog.intake.extensions import naming_of, topics_of
+from twinlog.errors import ClusterError, LedgerError
+from twinlog.intake.extensions import topics_of
 from twinlog.ledger.failbacks import Failbacks, StrandedRecord
-from twinlog.ledger.last_positions import last_positions
-from twinlog.ledger.pairs import recorded_pairs
 from twinlog.ledger.store import Ledger
-from twinlog.model.failback import STEPS, Damage, DamagedPartition, Mode, StrandedSpan, damaged, stranded
+from twinlog.model.failback import STEPS, DamagedPartition, Mode, StrandedSpan, damaged, stranded
+from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.flow_state import FlowRecord, State
-from twinlog.model.lanes import position_group
 from twinlog.model.offsets import TopicPartition
-from twinlog.model.plan import Partitions
-from twinlog.model.positions import Position
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.directions import with_way_home
 from twinlog.operations.failback_plan import (
@@ -38,26 +33,16 @@ from twinlog.operations.failback_plan import (
     StrandedListed,
     StrandedPartition,
 )
+from twinlog.operations.failback_stamps import held_back, stamped_on_arrival
+from twinlog.operations.failback_survey import FailbackSurvey, Mirrored
+from twinlog.operations.failback_topics import too_few_brokers
 from twinlog.operations.flow_gate import record_of
-from twinlog.operations.recording import bring_up_to_date
 from twinlog.operations.returned_cluster import not_whole
 from twinlog.operations.run_scope import Ends
-from twinlog.operations.schema_registry import registry_conflicts
-from twinlog.operations.survey import survey
+from twinlog.operations.schema_registry import registry_conflicts, registry_home
+from twinlog.operations.write_blocking import plan_block
 
 STRANDED_TOPIC = ".stranded"
-
-
-@dataclass(frozen=True)
-class Mirrored:
-    """What a flow has mirrored, by the twin, and what of it the target no longer remembers."""
-
-    positions: Mapping[TopicPartition, Position]
-    forgotten: Mapping[TopicPartition, Position]
-
-    @property
-    def topics(self) -> list[str]:
-        return sorted({twin.topic for twin in self.positions})
 
 
 @dataclass(frozen=True)
@@ -109,50 +94,48 @@ class FailbackLooking:
             return None
         return f"{self.flow.name} is {record.state}: only a flow that has failed over can fail back"
 
-    def mirrored(self, target: RawClient) -> Mirrored:
-        """Every partition that was mirrored to a topic which is still there."""
-        known = target.run(fetch_positions(target, position_group(self.flow.name)))
-        bring_up_to_date(self.ledger, self.flow, self.ends.target, target, set())
-        missing = [pair for pair in recorded_pairs(self.ledger)[0] if pair.target not in known]
-        forgotten = last_positions(self.ledger, missing)
-        names = {twin.topic for twin in (*known, *forgotten)}
-        topics = target.run(target.metadata(names)).topics if names else {}
+    @property
+    def surveying(self) -> FailbackSurvey:
+        return FailbackSurvey(self.topology, self.flow, self.ends, self.ledger)
 
-        def current(positions: Mapping[TopicPartition, Position]) -> dict[TopicPartition, Position]:
-            return {
-                twin: position
-                for twin, position in positions.items()
-                if twin.topic in topics and topics[twin.topic].topic_id == position.target_topic_id
-            }
+    def not_ready(self, plan: FailbackPlan) -> list[str]:
+        """What has come between a plan and its beginning, a sentence each."""
+        with self.ends.target.raw() as target, self.ends.source.raw(beside=target) as source:
+            surveying, view = self.surveying, source.run(source.metadata())
+            mirrored = surveying.mirrored(target)
+            found, findings = surveying.partitions(source, target, mirrored)
+            broken = [*damaged(found), *surveying.missing(mirrored, view)]
+            health = [*not_whole(self.flow.source, view), *_undecided(findings)]
+            schemas = self._schema_conflicts(plan.request, source, target)
+        approved, policy = set(plan.anew), surveying.policy
+        left = [one.message for one in broken if policy.target_name(one.topic) not in approved]
+        return [*([] if plan.request.accept_degraded else health), *left, *schemas]
 
-        return Mirrored({**current(forgotten), **current(known)}, current(forgotten))
-
-    def survey(self, source: RawClient, target: RawClient, mirrored: Mirrored) -> Partitions:
-        """The mirrored partitions that are on both sides, with their positions, forgotten ones too."""
-        policy = naming_of(self.flow)
-        names = [name for twin in mirrored.topics if (name := policy.source_name(twin)) is not None]
-        found = target.run(survey(source, target, self.flow, policy, names)).partitions
-        return replace(found, positions=[mirrored.positions.get(pair.target) for pair in found.pairs])
+    def _schema_conflicts(self, request: FailbackRequest, source: RawClient, target: RawClient) -> list[str]:
+        schemas = self.flow.schemas_topic
+        return [] if schemas is None or request.mode is Mode.REBUILD else registry_conflicts(source, target, schemas)
 
     def _looked(self, plan: FailbackPlan, source: RawClient, target: RawClient) -> FailbackPlan:
-        policy, request = naming_of(self.flow), plan.request
-        view = source.run(source.metadata())
-        health = tuple(not_whole(self.flow.source, view))
-        mirrored = self.mirrored(target)
-        topics = {twin: name for twin in mirrored.topics if (name := policy.source_name(twin)) is not None}
-        found = self.survey(source, target, mirrored)
-        broken = [*damaged(found), *self._missing(mirrored, view)]
+        surveying, request = self.surveying, plan.request
+        policy, view = surveying.policy, source.run(source.metadata())
+        mirrored = surveying.mirrored(target)
+        topics = surveying.names(mirrored)
+        found, findings = surveying.partitions(source, target, mirrored)
+        broken = [*damaged(found), *surveying.missing(mirrored, view)]
         anew = self._anew(request, topics, broken)
-        spans = [span for span in stranded(found) if span.pair.target_topic not in anew]
+        short = too_few_brokers(
+            view, target.run(target.metadata()), self.flow.source, {twin: topics[twin] for twin in anew}
+        )
+        health = (*not_whole(self.flow.source, view), *_undecided(findings), *short)
         listed: list[StrandedRecord] = []
-        rows = tuple(self._stranded(source, target, mirrored, spans, listed))
+        rows = tuple(self._stranded(source, target, mirrored, list(stranded(found)), listed))
         refused = [] if request.accept_degraded else [f"{problem}; wait for it, or accept it" for problem in health]
+        refused += [one.message for one in findings if one.kind is FindingKind.NOT_ALLOWED]
         left = [one.message for one in broken if policy.target_name(one.topic) not in anew]
         if left:
             refused += [*left, "rebuild the damaged topics too, or all of them: see the options of `twinlog failback`"]
-        schemas = self.flow.schemas_topic
-        if schemas is not None and request.mode is Mode.RESUME:
-            refused += registry_conflicts(source, target, schemas)
+        refused += self._schema_conflicts(request, source, target)
+        refused += self._unblockable(sorted(topics)) if request.block_writes else []
         delete = {topics[twin]: str(view.topics[topics[twin]].topic_id) for twin in anew if topics[twin] in view.topics}
         return replace(
             plan,
@@ -164,18 +147,19 @@ class FailbackLooking:
             topics=topics,
             delete=delete,
             anew=tuple(sorted(anew)),
+            stamps=stamped_on_arrival(source, target.run(held_back(target, self.flow)), topics, anew),
             waiting=self._waiting(target, mirrored, anew),
-            notes=tuple(self._notes(target, topics)),
+            notes=(*self._notes(target, topics), *self._not_crossing(source, view, mirrored)),
         )
 
-    def _missing(self, mirrored: Mirrored, view: ClusterMetadata) -> Iterator[DamagedPartition]:
-        policy = naming_of(self.flow)
-        for twin, position in mirrored.positions.items():
-            name = policy.source_name(twin.topic)
-            topic = None if name is None else view.topics.get(name)
-            if name is not None and (topic is None or twin.partition >= len(topic.partitions)):
-                was = f"topic {position.source_topic_id}"
-                yield DamagedPartition(name, twin.partition, Damage.MISSING, was, "nothing")
+    def _unblockable(self, twins: Sequence[str]) -> list[str]:
+        """Why producers on the target can't be kept from writing, though that was asked for."""
+        topology, home = with_way_home(self.topology, self.flow)
+        try:
+            plan_block(topology, home, self.ends.target, twins)
+        except ClusterError as refused:
+            return [str(refused)]
+        return []
 
     def _anew(
         self, request: FailbackRequest, topics: Mapping[str, str], broken: Sequence[DamagedPartition]
@@ -202,6 +186,8 @@ class FailbackLooking:
             for part in stranded_parts(source, span):
                 records += len(part)
                 listed += part[: max(0, LISTED_AT_MOST - len(listed))]
+            if not records and not span.expired:
+                continue
             since = mirrored.positions[pair.target].target_end
             yield StrandedPartition(
                 pair.source_topic,
@@ -217,16 +203,21 @@ class FailbackLooking:
 
     def _waiting(self, target: RawClient, mirrored: Mirrored, anew: frozenset[str]) -> int:
         """Offsets on the target behind what came from the source, or, of what is rebuilt, all that it has."""
-        twins = list(mirrored.positions)
-        if not twins:
+        if not mirrored.topics:
             return 0
         view = target.run(target.metadata(mirrored.topics))
+        twins = [
+            TopicPartition(name, number)
+            for name in mirrored.topics
+            for number in range(len(view.topics[name].partitions))
+        ]
         ends = target.run(settled_offsets(target, view, twins, OffsetAt.LAST_STABLE)).offsets
         starts = target.run(settled_offsets(target, view, twins, OffsetAt.LOG_START)).offsets
 
         def begin(twin: TopicPartition) -> int:
             start = starts.get(twin, 0)
-            return start if twin.topic in anew else max(start, mirrored.positions[twin].target_end)
+            came = twin.topic not in anew and twin in mirrored.positions
+            return max(start, mirrored.positions[twin].target_end) if came else start
 
         return sum(max(0, ends.get(twin, 0) - begin(twin)) for twin in twins)
 
@@ -246,24 +237,52 @@ class FailbackLooking:
                 f"{', '.join(stays[:5])}{', ...' if len(stays) > 5 else ''}"
             )
 
+    def _not_crossing(self, source: RawClient, view: ClusterMetadata, mirrored: Mirrored) -> Iterator[str]:
+        """What is only on one side, and no matter of a failback."""
+        here, there = self.flow.source, self.flow.target
+        never = self.surveying.never_mirrored(source, view, mirrored)
+        if never:
+            rows = [f"{name} ({offsets:,} offsets)" for name, offsets in sorted(never.items())]
+            yield (
+                f"partitions of {len(never):,} topics of {here} never began to cross: {named(rows)}; they are mirrored "
+                f"from their beginning once {self.flow.name} goes on"
+            )
+        schemas, clusters = self.flow.schemas_topic, self.topology.clusters
+        if schemas is not None:
+            yield registry_home(schemas, clusters[here], clusters[there])
+        policy = self.surveying.policy
+        gone = sorted(name for name in mirrored.gone if policy.source_name(name) in view.topics)
+        if gone:
+            yield (
+                f"{named(gone)} {'is' if len(gone) == 1 else 'are'} no longer on {there}, and what {here} has of it is "
+                f"mirrored anew once {self.flow.name} goes on"
+            )
+
+
+def _undecided(findings: Sequence[Finding]) -> Iterator[str]:
+    """What can't be told stranded from mirrored yet."""
+    unclear = (FindingKind.HELD_BACK, FindingKind.REFUSED)
+    return (one.message for one in findings if one.kind in unclear)
+
 
 def stranded_parts(source: RawClient, span: StrandedSpan) -> Iterator[list[StrandedRecord]]:
-    """The committed records of a span, in order, as they come."""
-    reader, at = SpanReader(source, span.pair.source, span.end), span.start
-    while at < span.end:
-        found, at = source.run(reader.records(at))
-        yield [
-            StrandedRecord(
-                span.pair.source_topic,
-                span.pair.partition,
-                record.offset,
-                record.timestamp_ms,
-                record.key,
-                record.value,
-                [(header.key, header.value) for header in record.headers],
-            )
-            for record in found
-        ]
+    """The committed records of a span that did not come from the target, in order, as they come."""
+    for piece, came_back in span.pieces:
+        reader, at = SpanReader(source, span.pair.source, piece.end), piece.start
+        while at < piece.end and not came_back:
+            found, at = source.run(reader.records(at))
+            yield [
+                StrandedRecord(
+                    span.pair.source_topic,
+                    span.pair.partition,
+                    record.offset,
+                    record.timestamp_ms,
+                    record.key,
+                    record.value,
+                    [(header.key, header.value) for header in record.headers],
+                )
+                for record in found
+            ]
 
 
 def _listed(record: StrandedRecord) -> StrandedListed:

@@ -87,6 +87,9 @@ class FailbackPlan:
     """Topics of the returned cluster that are deleted and made anew, each with the id that it has now."""
     anew: tuple[str, ...] = ()
     """Topics of the target of which everything goes home."""
+    stamps: Mapping[str, str | None] = field(default_factory=dict)
+    """Topics of the returned cluster that are stamped on arrival, each with what it overrides of that: what goes home
+    keeps its stamps."""
     waiting: int = 0
     """Offsets on the target that are to go home, about."""
     notes: tuple[str, ...] = ()
@@ -125,6 +128,9 @@ class FailbackPlan:
                 Stranded.APPEND: f"are appended on {self.target}, behind what was written there since",
             }[request.stranded]
             yield f"{self.stranded_records:,} stranded records are kept as Parquet beside the ledger, and {does}"
+        expired = sum(one.expired for one in self.stranded)
+        if expired:
+            yield f"{expired:,} offsets of {self.source} were removed by retention before they crossed, and are lost"
         for change in self.order_changes:
             yield (
                 f"the order changes in {change['topic']}-{change['partition']}: its offsets {change['source_start']} "
@@ -161,6 +167,7 @@ class FailbackPlan:
             "topics": dict(self.topics),
             "delete": dict(self.delete),
             "anew": list(self.anew),
+            "stamps": dict(self.stamps),
             "waiting": self.waiting,
             "notes": list(self.notes),
             "steps": list(self.sentences),

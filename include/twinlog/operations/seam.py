@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinlog.cluster.inventory import settled_offsets
@@ -13,7 +13,7 @@ from twinlog.errors import FailbackError
 from twinlog.intake.extensions import naming_of
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.topology import Flow
-from twinlog.operations.lag import measure_partitions
+from twinlog.operations.lag import PartitionLag, measure_partitions
 from twinlog.operations.run_scope import Ends
 
 NAMED = 5
@@ -28,7 +28,7 @@ class Seam:
     topics: Sequence[str]
     quiet_s: float
 
-    def cut(self, copy: Callable[[], int], deadline: float) -> None:
+    def cut(self, copy: Callable[[], object], deadline: float) -> None:
         """Copy until nothing is left and nothing was written for `quiet_s`."""
         before = self._ends()
         while True:
@@ -45,10 +45,32 @@ class Seam:
                 if time.monotonic() > deadline:
                     raise FailbackError(self._said(source, target))
 
+    def reach(self, copy: Callable[[], object], deadline: float) -> None:
+        """Copy until all is copied that is there when this begins, whoever goes on writing."""
+        ends = self._ends()
+        while True:
+            copy()
+            with self.ends.target.raw() as target, self.ends.source.raw(beside=target) as source:
+                if not self._before(ends, source, target):
+                    return
+                if time.monotonic() > deadline:
+                    raise FailbackError(self._said(source, target))
+
+    def _before(self, ends: Mapping[TopicPartition, int], source: RawClient, target: RawClient) -> bool:
+        """Whether anything before these ends is not copied."""
+        for partition, lag in self._lags(source, target).items():
+            if lag.records is None or lag.end is None or lag.end - lag.records < ends.get(partition, 0):
+                return True
+        return False
+
     def _left(self, source: RawClient, target: RawClient) -> dict[TopicPartition, int | None]:
         """What of the partitions is not copied yet, in offsets."""
-        lags = target.run(measure_partitions(source, target, self.flow, naming_of(self.flow), self._partitions(source)))
+        lags = self._lags(source, target)
         return {partition: lag.records for partition, lag in lags.items() if lag.records != 0}
+
+    def _lags(self, source: RawClient, target: RawClient) -> dict[TopicPartition, PartitionLag]:
+        partitions = self._partitions(source)
+        return target.run(measure_partitions(source, target, self.flow, naming_of(self.flow), partitions))
 
     def _ends(self) -> dict[TopicPartition, int]:
         with self.ends.source.raw() as source:

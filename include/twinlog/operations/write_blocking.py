@@ -18,6 +18,7 @@ from twinlog.errors import ClusterError
 from twinlog.intake.extensions import naming_of
 from twinlog.model.acls import Acl
 from twinlog.model.topology import Flow, Topology
+from twinlog.model.way_home import WayHome
 from twinlog.model.write_block import WriteBlock, write_block
 from twinlog.operations.directions import opposite_flow
 from twinlog.operations.lease import flow_store
@@ -28,7 +29,9 @@ _CLUSTER = "the cluster"
 def plan_block(topology: Topology, flow: Flow, access: ClusterAccess, topics: Sequence[str]) -> WriteBlock:
     """What would be denied on the source, which `access` leads to."""
     other = opposite_flow(topology, flow)
-    same = other is not None and any(naming_of(other).target_name(topic) == topic for topic in topics)
+    same = isinstance(flow, WayHome) or (
+        other is not None and any(naming_of(other).target_name(topic) == topic for topic in topics)
+    )
     with access.raw() as source:
         read = source.run(read_acls(source))
     if read.no_authorizer:
@@ -47,12 +50,7 @@ def block(flow: Flow, source: RawClient, target: RawClient, denials: Sequence[Ac
             lambda found: replace(found, write_block=tuple(sorted({*found.write_block, *denials})))
         )
     )
-    refused = source.run(add_acls(source, denials))
-    demand(source.alias, source.principal, "ALTER", _first(refused), f"{len(refused):,} denials were not added")
-    if not source.run(acls_visible(source, denials, ())):
-        raise ClusterError(
-            f"cluster {source.alias} took the denials and does not show them; are its brokers all there?"
-        )
+    deny(source, denials)
 
 
 def unblock(flow: Flow, source: RawClient, target: RawClient) -> int:
@@ -60,10 +58,25 @@ def unblock(flow: Flow, source: RawClient, target: RawClient) -> int:
     record = target.run(flow_store(flow, target).read())
     if not record.write_block:
         return 0
-    refused = source.run(remove_acls(source, record.write_block))
-    demand(source.alias, source.principal, "ALTER", _first(refused), f"{len(refused):,} denials are still there")
+    allow(source, record.write_block)
     target.run(flow_store(flow, target).change(lambda found: replace(found, write_block=())))
     return len(record.write_block)
+
+
+def deny(client: RawClient, denials: Sequence[Acl]) -> None:
+    """Returns once the brokers know."""
+    refused = client.run(add_acls(client, denials))
+    demand(client.alias, client.principal, "ALTER", _first(refused), f"{len(refused):,} denials were not added")
+    if not client.run(acls_visible(client, denials, ())):
+        raise ClusterError(
+            f"cluster {client.alias} took the denials and does not show them; are its brokers all there?"
+        )
+
+
+def allow(client: RawClient, denials: Sequence[Acl]) -> None:
+    """Take these back."""
+    refused = client.run(remove_acls(client, denials)) if denials else {}
+    demand(client.alias, client.principal, "ALTER", _first(refused), f"{len(refused):,} denials are still there")
 
 
 def _first(refused: dict[Acl, Refusal]) -> dict[str, Refusal]:

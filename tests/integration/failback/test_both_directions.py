@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from local.kafka import KafkaClusters
-from support.failing_back import commit, committed, fail_back, fail_over, new_name, numbered, values_of, write
-from support.mirroring import Twins, create_topic, twins
+from support.failing_back import (
+    both_ways,
+    commit,
+    committed,
+    fail_back,
+    fail_over,
+    new_name,
+    numbered,
+    values_of,
+    write,
+)
+from support.mirroring import create_topic, twins
 from support.reading import read_with_offsets
-from twinlog.ledger.store import Ledger
-from twinlog.model.flow import Flow
 from twinlog.operations.checkpoint import Checkpointing
-
-
-def both_ways(kafka_pair: KafkaClusters, folder: Path, topic: str, naming: str) -> tuple[Twins, Twins]:
-    """The flow and the topology's own flow in the other direction."""
-    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
-    there = twins(nyc, lon, folder, (topic,), naming=naming)
-    flow = there.flow
-    settings = {"topics": (topic,), "replication_factor": 1, "journal_topic_replication_factor": 1, "lanes": 3}
-    quiet = {
-        "emit_heartbeats_enabled": False,
-        "heartbeats_replication_enabled": False,
-        "emit_offset_syncs_enabled": False,
-        "emit_checkpoints_enabled": False,
-    }
-    opposite = Flow(flow.target, flow.source, naming=naming, **settings, **quiet)
-    topology = replace(there.topology, flows={flow.name: flow, opposite.name: opposite})
-    ledger = Ledger(topology.ledger, opposite.source, opposite.target)
-    return replace(there, topology=topology), Twins(topology, opposite, ledger, lon, nyc)
 
 
 def test_one_name_mirrored_both_ways_fails_over_in_either_direction(kafka_pair: KafkaClusters, tmp_path: Path) -> None:
@@ -89,6 +78,19 @@ def test_under_prefixed_names_each_sites_own_topic_is_left_to_the_topologys_flow
     assert values_of(nyc, its_twin) == numbered("own", 4)
     assert there.mirror().recorded.records == 0
     assert values_of(lon, twin) == [*numbered("n", 3), "written at lon for nyc"]
+
+    # And the other cluster goes, in the other direction.
+    write(lon, topic, ["stranded at lon"])
+    fail_over(back)
+    write(nyc, its_twin, ["written at nyc for lon"])
+    write(nyc, topic, ["n3"])
+    result = fail_back(back)
+    assert (result.figures["stranded_left"], result.figures["came_home"]) == (1, 1)
+    assert values_of(lon, topic) == [*numbered("own", 4), "stranded at lon", "written at nyc for lon"]
+    assert values_of(nyc, its_twin) == [*numbered("own", 4), "written at nyc for lon"]
+    assert values_of(lon, twin) == [*numbered("n", 3), "written at lon for nyc"], "left to the topology's flow"
+    assert (there.mirror().recorded.records, back.mirror().recorded.records) == (1, 0)
+    assert values_of(lon, twin) == values_of(nyc, topic) == [*numbered("n", 3), "written at lon for nyc", "n3"]
 
 
 def test_groups_read_nothing_twice_and_skip_nothing_on_either_side_of_the_seam(

@@ -10,12 +10,13 @@ import yaml
 from confluent_kafka.admin import AdminClient
 
 from local.kafka import KafkaClusters
-from support.failing_back import commit, committed, new_name, numbered, write
+from support.failing_back import commit, committed, fail_back, fail_over, named, new_name, numbered, twin_of, write
 from support.mirroring import NO_HEARTBEATS, Twins, twins
 from support.silent import closed_port
 from twinlog import cli
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.secrets import ResolvedSettings
+from twinlog.errors import DrillError
 from twinlog.operations.drill import Drill, DrillLimits
 from twinlog.operations.recovery_series import RecoverySeries
 from twinlog.operations.status import status
@@ -84,3 +85,60 @@ def test_records_of_somebody_else_are_a_fault(flow: Twins, tmp_path: Path, capsy
     said = json.loads(capsys.readouterr().out)
     assert [(fault["what"], fault["offset"]) for fault in said["faults"]] == [("foreign", 51)]
     assert said["records"] == 4
+
+
+@pytest.mark.parametrize("naming", ["prefixed", "identity", "custom"])
+def test_what_was_written_while_the_target_led_is_no_fault_afterwards(
+    kafka_pair: KafkaClusters, tmp_path: Path, naming: str
+) -> None:
+    topic, group = new_name(), new_name("billing")
+    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    flow = twins(nyc, lon, tmp_path, (topic,), groups=(group,), emit_checkpoints_enabled=True, **named(naming))
+    flow.create(topic)
+    write(nyc, topic, numbered("a", 4))
+    commit(nyc, group, topic, 2)
+    assert flow.mirror().failures == []
+    fail_over(flow)
+    write(lon, twin_of(flow, topic), numbered("b", 3))
+    rehearsed = Drill(flow.topology, flow.flow, flow.ends().source, flow.ends().target, flow.ledger).run()
+    assert (rehearsed.groups, rehearsed.exit_code) == ((), 0), "there is nothing to rehearse"
+    assert RecoverySeries(flow.ledger).events() == []
+    fail_back(flow)
+    write(nyc, topic, ["c"])
+    assert flow.mirror().recorded.records == 1
+    ends = flow.ends()
+    result = Drill(flow.topology, flow.flow, ends.source, ends.target, flow.ledger).run()
+    assert (result.faults, result.records) == ((), 6)
+
+    # But what nobody brought and nobody took home is somebody else's.
+    write(lon, twin_of(flow, topic), ["foreign"])
+    write(nyc, topic, ["d"])
+    assert flow.mirror().recorded.records == 1
+    result = Drill(flow.topology, flow.flow, ends.source, ends.target, flow.ledger).run()
+    assert [fault.what for fault in result.faults] == ["foreign"]
+
+
+def test_a_flow_without_groups_has_nothing_to_rehearse_and_nothing_wrong(
+    kafka_pair: KafkaClusters, tmp_path: Path
+) -> None:
+    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    topic, nobody = new_name(), new_name("nobody")
+    flow = twins(nyc, lon, tmp_path, (topic,), groups=(nobody,), emit_checkpoints_enabled=True)
+    flow.create(topic)
+    assert flow.mirror().failures == []
+    ends = flow.ends()
+    result = Drill(flow.topology, flow.flow, ends.source, ends.target, flow.ledger).run()
+    assert (result.exit_code, result.recovery_time_s, result.left_out) == (0, None, ())
+    assert any("nobody's return was rehearsed" in note for note in result.notes)
+
+
+def test_a_group_that_only_has_the_name_of_a_shadow_is_left_alone(flow: Twins) -> None:
+    topic, group = flow.flow.topics[0], new_name("billing")
+    commit(flow.source_servers, group, topic, 48)
+    assert flow.mirror().failures == []
+    commit(flow.target_servers, f"{group}.drill", flow.twin(topic), 7)
+    ends = flow.ends()
+    drill = Drill(flow.topology, flow.flow, ends.source, ends.target, flow.ledger)
+    with pytest.raises(DrillError, match="somebody uses these names"):
+        drill.run(DrillLimits(groups=group))
+    assert committed(flow.target_servers, f"{group}.drill", flow.twin(topic)) == 7

@@ -12,13 +12,16 @@ from confluent_kafka import Producer
 from local.kafka import KafkaClusters
 from support.failing_back import fail_over, failback_of, new_name, numbered, plan_of, values_of, write
 from support.mirroring import Twins, twins
+from twinlog.cluster import span_reader
 from twinlog.cluster.copy_order import carry_out_here
+from twinlog.cluster.stranded_writer import StrandedWriter
 from twinlog.errors import FlowStateError
 from twinlog.model.failback import Mode, Step, Stranded
 from twinlog.model.flow_state import State
-from twinlog.operations import failback as failback_module
+from twinlog.operations import failback_topics
 from twinlog.operations.failback import Failback
 from twinlog.operations.failback_plan import FailbackPlan, FailbackResult
+from twinlog.operations.failback_steps import FailbackSteps
 
 
 class DiedError(Exception):
@@ -50,7 +53,7 @@ def carry_on(flow: Twins, plan: FailbackPlan, monkeypatch: pytest.MonkeyPatch) -
     noted = Failback._noted
 
     def dying(name: str) -> Any:
-        work = getattr(failback_module._Doing, name)
+        work = getattr(FailbackSteps, name)
 
         def step(self: Any) -> None:
             work(self)
@@ -68,7 +71,7 @@ def carry_on(flow: Twins, plan: FailbackPlan, monkeypatch: pytest.MonkeyPatch) -
         return answer
 
     for one in Step:
-        monkeypatch.setattr(failback_module._Doing, one.value, dying(one.value))
+        monkeypatch.setattr(FailbackSteps, one.value, dying(one.value))
     monkeypatch.setattr(Failback, "_noted", note)
     while True:
         try:
@@ -137,3 +140,51 @@ def test_producers_that_go_on_writing_hold_the_seam(flow: Twins, topic: str, mon
     assert stopped.done[-1] in (Step.HOME, Step.DELETE)
     assert failback.carry_out(plan, carry_out_here, tasks=1).complete
     assert values_of(flow.source_servers, topic)[-len(written) :] == written
+
+
+@pytest.mark.parametrize("stranded", [Stranded.LEAVE, Stranded.TOPIC])
+def test_it_dies_between_two_transactions_of_a_step(
+    flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch, stranded: Stranded
+) -> None:
+    nyc, lon = flow.source_servers, flow.target_servers
+    for _ in range(2):
+        # Too large for one fetch: each goes in a transaction of its own.
+        write(nyc, topic, ["z" * 300_000])
+    monkeypatch.setattr(span_reader, "FETCH_BYTES", 100_000)
+    plan = plan_of(flow, stranded=stranded)
+    commit, commits = StrandedWriter._commit, iter(range(100))
+
+    async def dying(self: StrandedWriter, *asked: Any) -> Any:
+        if next(commits) == 1:
+            raise DiedError
+        return await commit(self, *asked)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StrandedWriter, "_commit", dying)
+        with pytest.raises(DiedError):
+            failback_of(flow).carry_out(plan, carry_out_here, tasks=1)
+    result = failback_of(flow).carry_out(plan, carry_out_here, tasks=1)
+    assert result.complete, result.failure
+    assert result.figures["verdict"] == "equal"
+    assert result.figures["stranded_records"] == 4, "also what a try counted that died"
+    assert values_of(lon, flow.twin(topic)) == [*numbered("a", 4), *numbered("b", 3)]
+    if stranded is Stranded.TOPIC:
+        assert values_of(lon, f"{topic}.stranded") == ["s0", "s1", *["z" * 300_000] * 2]
+
+
+def test_it_dies_with_the_topics_deleted_and_not_yet_made_anew(
+    flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(flow, Mode.REBUILD)
+
+    async def dying(*_: Any) -> Any:
+        raise DiedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(failback_topics, "create_topics", dying)
+        with pytest.raises(DiedError):
+            failback_of(flow).carry_out(plan, carry_out_here, tasks=1)
+    result = failback_of(flow).carry_out(plan, carry_out_here, tasks=1)
+    assert result.complete, result.failure
+    assert values_of(flow.source_servers, topic) == [*numbered("a", 4), *numbered("b", 3)]
+    assert flow.mirror().recorded.records == 0

@@ -5,23 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from local.kafka import KafkaClusters
+from support import takeovers
 from support.failing_back import (
     commit,
     committed,
     fail_back,
     fail_over,
+    named,
     new_name,
     numbered,
     plan_of,
+    twin_of,
     values_of,
     write,
 )
-from support.mirroring import Twins, twins
+from support.groups import checkpoint, read
+from support.mirroring import Twins, producer, twins
+from support.reading import read_with_offsets
 from twinlog.ledger.failbacks import Failbacks
 from twinlog.model.failback import Stranded
 from twinlog.model.flow_state import State
+
+GROUPS = {"emit_checkpoints_enabled": True, "checkpoints_topic_replication_factor": 1}
 
 
 def flow_of(kafka_pair: KafkaClusters, folder: Path, topic: str, **settings: object) -> Twins:
@@ -29,27 +37,26 @@ def flow_of(kafka_pair: KafkaClusters, folder: Path, topic: str, **settings: obj
     return twins(nyc, lon, folder, (topic,), **settings)
 
 
-def twin_of(flow: Twins, topic: str) -> str:
-    return topic if flow.flow.naming == "identity" else flow.twin(topic)
-
-
-@pytest.mark.parametrize("naming", ["prefixed", "identity"])
+@pytest.mark.parametrize("naming", ["prefixed", "identity", "custom"])
 def test_the_classic_case_twice_with_both_sides_diverged(
     kafka_pair: KafkaClusters, tmp_path: Path, naming: str
 ) -> None:
     topic = new_name()
-    flow = flow_of(kafka_pair, tmp_path, topic, naming=naming)
+    group = new_name("billing")
+    flow = flow_of(kafka_pair, tmp_path, topic, groups=(group,), **GROUPS, **named(naming))
     nyc, lon, twin = flow.source_servers, flow.target_servers, twin_of(flow, topic)
     flow.create(topic)
-    group = new_name("billing")
     write(nyc, topic, numbered("a", 9_998))
     assert flow.mirror().failures == []
     write(nyc, topic, numbered("lost", 2))
     commit(nyc, group, topic, 8_000)
+    assert checkpoint(flow).failures == []
 
-    fail_over(flow)
+    over = takeovers.fail_over(flow)
+    assert (over.failures, over.plan.lost_records) == ((), 2)
+    assert read(lon, group, twin).total() == 1_998
     write(lon, twin, numbered("b", 10))
-    commit(lon, group, twin, 10_005)  # 9,998, a marker, and 6 of the 10
+    assert read(lon, group, twin, 6).total() == 6
     plan = plan_of(flow)
     assert plan.refused == ()
     assert plan.stranded_records == 2
@@ -120,3 +127,22 @@ def test_stranded_records_are_sent_to_their_own_topic_or_appended(
         assert values_of(lon, twin, 1) == [*numbered("a1.", 3), "b0", "b1", "s0", "s1"]
         assert result.figures["appended"] == 2
     assert flow.mirror().recorded.records == 0
+
+
+def test_stranded_records_of_long_ago_stay_in_their_topic(kafka_pair: KafkaClusters, tmp_path: Path) -> None:
+    topic = new_name()
+    flow = flow_of(kafka_pair, tmp_path, topic)
+    flow.create(topic, retention_ms="-1", max_message_bytes="2000000")
+    write(flow.source_servers, topic, ["a"])
+    assert flow.mirror().failures == []
+    writer = producer(flow.source_servers, message_max_bytes=2_000_000)
+    writer.produce(topic, b"x" * 1_500_000, b"old", timestamp=1_000)
+    assert writer.flush(30) == 0
+    fail_over(flow)
+    fail_back(flow, stranded=Stranded.TOPIC)
+    admin, kept = AdminClient({"bootstrap.servers": flow.target_servers}), ConfigResource("topic", f"{topic}.stranded")
+    settings = admin.describe_configs([kept])[kept].result(30)
+    wanted = {"retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": "2000000", "cleanup.policy": "delete"}
+    assert {name: settings[name].value for name in wanted} == wanted
+    (seen,) = read_with_offsets(flow.target_servers, f"{topic}.stranded")[0].values()
+    assert (seen.key, seen.timestamp[1]) == (b"old", 1_000)

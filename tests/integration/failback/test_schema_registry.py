@@ -59,7 +59,13 @@ def test_ids_resolve_on_both_sides_and_new_schemas_come_home(flow: Twins, schema
     planning = TakeoverPlanning(flow.topology, flow.flow, ends.source, ends.target, flow.ledger)
     plan = planning.plan(Request(), keep=False)
     assert plan.registry["missing"] == [{"topic": flow.twin(topic), "part": "value", "id": 7, "records": 1}]
-    assert {"name": "leader.eligibility", "value": "true"}.items() <= plan.registry["properties"][2].items()
+    properties = {(one["registry"], one["name"]): one["value"] for one in plan.registry["properties"]}
+    assert properties == {
+        (flow.flow.target, "kafkastore.bootstrap.servers"): lon,
+        (flow.flow.target, "kafkastore.topic"): schemas,
+        (flow.flow.target, "leader.eligibility"): "true",
+        (flow.flow.source, "leader.eligibility"): "false",
+    }
     assert any("register no new ones and do not restart the registry" in note for note in plan.notes)
     assert any("schema id 7 is used by 1 sampled records" in note for note in plan.notes)
 
@@ -81,3 +87,19 @@ def test_an_id_that_stands_for_two_schemas_is_refused_and_both_are_named(flow: T
     (refused,) = plan_of(flow).refused
     assert f"schema id 2 of {schemas} is subject payments-value version 1 on {flow.flow.source}" in refused
     assert f"subject refunds-value version 1 on {flow.flow.target}" in refused
+
+
+def test_a_schema_that_never_crossed_crosses_whatever_becomes_of_stranded_records(flow: Twins, schemas: str) -> None:
+    nyc, lon, topic = flow.source_servers, flow.target_servers, flow.flow.topics[0]
+    assert flow.mirror().failures == []
+    register(nyc, schemas, "refunds-value", 1, 2, REFUND)
+    send(nyc, topic, 2)
+    fail_over(flow)
+    plan = plan_of(flow)
+    assert any("keep the registry of" in note and "leader.eligibility=false" in note for note in plan.notes)
+    result = fail_back(flow)
+    assert result.figures["stranded_left"] == 1, "the record, and not its schema"
+    send(nyc, topic, 2)
+    assert flow.mirror().recorded.records == 1
+    with registry(lon, schemas) as address:
+        assert SchemaRegistryClient({"url": address}).get_schema(2).schema_str == REFUND
