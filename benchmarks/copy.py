@@ -1,7 +1,7 @@
 """Measures copying against MirrorMaker 2 and against the machine's own limit: same data, same machine, same run.
 
     make bench-copy                 all cases, most of an hour
-    make bench-copy BENCH=quick     four cases, within 5 minutes
+    make bench-copy BENCH=quick     four cases with less data, within 5 minutes
 
 For each case a topic is filled on one local cluster and copied to another: by Twinlog on a warm Spark Connect server,
 and by MirrorMaker 2 of the same Kafka jars. Which of the two goes first changes from case to case. Beside them stands
@@ -28,8 +28,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.support import limits, loads, mirror_maker, table, twinlog_run, usage
-from benchmarks.support.limits import Limits
+from benchmarks.support import loads, mirror_maker, table, twinlog_run, usage
+from benchmarks.support.limits import Limits, Looks
 from benchmarks.support.loads import Load
 
 from local import kafka, spark
@@ -110,7 +110,7 @@ def form(quick: bool) -> Form:
     sizes = (1_000,) if quick else (100, 1_000, 10_000)
     codecs = ("none", "lz4") if quick else ("none", "lz4", "zstd")
     # Some seconds of copying each: in less, a start-up that is a tenth of a second off would show.
-    raw = 1_200_000_000
+    raw = 800_000_000 if quick else 1_200_000_000
     return Form(
         tuple(
             # Small records cost a producer most; compressed ones shrink, and the copy must not be over at once.
@@ -119,7 +119,7 @@ def form(quick: bool) -> Form:
             for codec in codecs
             for partitions in (4, 200)
         ),
-        limit_bytes=1_000_000_000,
+        limit_bytes=500_000_000 if quick else 1_000_000_000,
         mirror_maker_s=10 if quick else 40,
     )
 
@@ -139,7 +139,7 @@ class Bench:
         a fourth."""
         first = Load(1_000, "lz4", 8, 1_000_000)
         loads.fill(self._clusters.source, first)
-        limits.measure(self._clusters, first.topic, first.partitions, first.raw_bytes)
+        self._looks(first).look()
         for _ in range(3):
             self._twinlog(first)
         self._clear(first)
@@ -158,22 +158,23 @@ class Bench:
         # In turns, so that neither always finds the brokers as the other has left them.
         theirs = self._mirror_maker(load) if number % 2 else None
         # The machine's own speed changes: what it can do is looked at on both sides of our run.
-        before = self._limits(load)
+        looks = self._looks(load)
+        before = looks.look()
         ours = self._twinlog(load)
-        after = self._limits(load)
+        after = looks.look()
         theirs = theirs or self._mirror_maker(load)
         self._clear(load)
         return Measured(load, start_up, ours, theirs, before.mean(after), machine_load)
 
-    def _limits(self, load: Load) -> Limits:
-        return limits.measure(self._clusters, load.topic, load.partitions, self._form.limit_bytes)
+    def _looks(self, load: Load) -> Looks:
+        return Looks(self._clusters, load.topic, load.partitions, self._form.limit_bytes)
 
     def _twinlog(self, load: Load) -> twinlog_run.Copied:
         self._runs += 1
         folder, name = self._folder / "twinlog", f"run{self._runs}"
         copied = twinlog_run.copy(self._clusters, load.topic, folder, self._spark, name)
         if copied.records != load.records:
-            found = loads.record_count(self._clusters.source, load.topic, load.partitions)
+            found = loads.record_count(loads.admin_of(self._clusters.source), load.topic, load.partitions)
             raise RuntimeError(f"{load.topic} has {found} records, and {copied.records} were copied; see {folder}")
         return copied
 

@@ -24,10 +24,10 @@ import pyarrow as pa
 
 from twinlog.ledger.answers import Twin
 from twinlog.ledger.chain import Mark
-from twinlog.ledger.schema import GAP_COLUMNS, IN_FILES
+from twinlog.ledger.schema import GAP_COLUMNS, IN_FILES, SOURCE_COLUMNS
 from twinlog.ledger.store import Ledger
 from twinlog.ledger.translate import COLUMNS, Translator
-from twinlog.model.offsets import PartitionPair
+from twinlog.model.offsets import UNKNOWN, GapKind, PartitionPair
 
 TOPICS, PARTITIONS = 100, 20
 FILES = 10
@@ -60,13 +60,15 @@ def fill(ledger: Ledger, segments: int) -> None:
             "source_start": step * (RECORDS + 2),
             "target_start": step * (RECORDS + 1),
             "count": np.full(len(places), RECORDS),
-            "gap_control": np.full(len(places), 2),
+            **dict.fromkeys(GAP_COLUMNS.values(), np.zeros(len(places))),
+            **dict.fromkeys(SOURCE_COLUMNS, np.full(len(places), UNKNOWN)),
+            GAP_COLUMNS[GapKind.CONTROL]: np.full(len(places), 2),
         }
         for name in ("source_topic", "source_topic_id", "target_topic", "target_topic_id"):
             values = pa.array([str(getattr(pair, name)) for pair in known])
             columns[name] = values.take(pa.array(places))
-        for name in ("first_timestamp_ms", "last_timestamp_ms", "bytes", "copied_at_ms", *GAP_COLUMNS.values()):
-            columns.setdefault(name, np.full(len(places), 1_700_000_000_000))
+        for name in ("first_timestamp_ms", "last_timestamp_ms", "bytes", "copied_at_ms"):
+            columns[name] = np.full(len(places), 1_700_000_000_000)
         after = Mark("journal", {0: number + 1})
         ledger.append(pa.table([columns[name] for name in IN_FILES.names], schema=IN_FILES), before, after)
         before = after

@@ -38,7 +38,7 @@ def run(spark: SparkSession, arguments: argparse.Namespace, console: Console) ->
     mirror = Mirror(topology, flow, reach.ends(), reach.ledger(), show=show_on(console))
     execute, tasks = functools.partial(copy_on_spark, spark), min(arguments.tasks or flow.lanes, flow.lanes)
     topics = frozenset(arguments.topic) if arguments.topic else None
-    limits = Limits(arguments.max_bytes, arguments.max_seconds, topics, arguments.until_ms)
+    limits = Limits(arguments.max_bytes, arguments.max_seconds, topics, arguments.until_ms, from_ms=arguments.from_ms)
     if arguments.result is not None:
         return mirror.copy(execute, tasks=tasks, limits=limits, run=arguments.run or new_run_id())
     return mirror.run(execute, tasks=tasks, limits=limits, run=arguments.run)
@@ -52,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--tasks", type=int, help="Spark tasks at the most (default: the flow's lanes)")
     options.add_argument("--max-bytes", type=int, help="end after about so many bytes")
     options.add_argument("--max-seconds", type=float, help="end after so many seconds")
+    options.add_argument("--from-ms", type=int, help="begin what has no position there, in milliseconds since 1970")
     options.add_argument("--until-ms", type=int, help="copy only what was written before, in milliseconds since 1970")
     options.add_argument("--topic", action="append", help="only this topic; may be given again")
     options.add_argument("--content", type=Path, help="a copy of the topology file to read in its place")

@@ -73,28 +73,35 @@ class _Prepared:
     bytes: int
 
 
-def measure(clusters: Clusters, topic: str, partitions: int, most_bytes: int) -> Limits:
-    """The limits for the first `most_bytes` or so of a source topic.
+class Looks:
+    """Looks at the limits for the first `most_bytes` or so of a source topic, as often as one likes.
 
     As many bytes as a case has, so that what the system only takes in at first, to write it to the disk later, flatters
-    a short look no more than a long copy.
+    a short look no more than a long copy. The requests are made once, for all looks.
     """
-    source, target = clusters
-    shares = [range(number, partitions, CONNECTIONS) for number in range(CONNECTIONS)]
-    scratch = [f"limit-{name}-{topic}" for name in ("produce", "at-once")]
-    for name in scratch:
-        create_topic(target, name, partitions)
-    alone, together = (
-        [_prepare(source, topic, share, name, most_bytes // CONNECTIONS) for share in shares] for name in scratch
-    )
-    size = sum(one.bytes for one in alone)
-    fetching = [_exchange(source, one.fetches, 2) for one in alone]
-    producing = [_exchange(target, one.produces, IN_FLIGHT) for one in alone]
-    both = [_exchange(source, one.fetches, 2) for one in together]
-    both += [_exchange(target, one.produces, IN_FLIGHT) for one in together]
-    found = Limits(*(size / _timed(work) for work in (fetching, producing, both)))
-    delete_topics(target, *scratch)
-    return found
+
+    def __init__(self, clusters: Clusters, topic: str, partitions: int, most_bytes: int) -> None:
+        self._clusters = clusters
+        self._partitions = partitions
+        self._scratch = [f"limit-{name}-{topic}" for name in ("produce", "at-once")]
+        shares = [range(number, partitions, CONNECTIONS) for number in range(CONNECTIONS)]
+        self._alone, self._together = (
+            [_prepare(clusters.source, topic, share, name, most_bytes // CONNECTIONS) for share in shares]
+            for name in self._scratch
+        )
+
+    def look(self) -> Limits:
+        source, target = self._clusters
+        for name in self._scratch:
+            create_topic(target, name, self._partitions)
+        size = sum(one.bytes for one in self._alone)
+        fetching = [_exchange(source, one.fetches, 2) for one in self._alone]
+        producing = [_exchange(target, one.produces, IN_FLIGHT) for one in self._alone]
+        both = [_exchange(source, one.fetches, 2) for one in self._together]
+        both += [_exchange(target, one.produces, IN_FLIGHT) for one in self._together]
+        found = Limits(*(size / _timed(work) for work in (fetching, producing, both)))
+        delete_topics(target, *self._scratch)
+        return found
 
 
 def _exchange(servers: str, requests: Sequence[bytes], in_flight: int) -> Callable[[], None]:

@@ -52,15 +52,20 @@ class Load:
         return self.records * self.record_bytes
 
 
+def admin_of(servers: str) -> AdminClient:
+    """A client for asking and arranging that prints nothing of its own."""
+    return AdminClient({"bootstrap.servers": servers, "log_level": 0})
+
+
 def create_topic(servers: str, topic: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = admin_of(servers)
     for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         future.result()
 
 
 def delete_topics(servers: str, *patterns: str) -> None:
     """Delete the topics whose names contain one of the patterns, so that cases do not fill the disk."""
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = admin_of(servers)
     names = [name for name in admin.list_topics(timeout=10).topics if any(pattern in name for pattern in patterns)]
     for future in admin.delete_topics(names).values() if names else ():
         future.result()
@@ -70,7 +75,7 @@ def fill(servers: str, load: Load) -> None:
     """Create the load's topic and write its records."""
     create_topic(servers, load.topic, load.partitions)
     write(servers, load)
-    found = record_count(servers, load.topic, load.partitions)
+    found = record_count(admin_of(servers), load.topic, load.partitions)
     if found != load.records:
         raise RuntimeError(f"{load.topic} was to hold {load.records} records, and holds {found}")
 
@@ -100,11 +105,9 @@ def write(servers: str, load: Load) -> None:
         raise RuntimeError(f"{left} records of {load.topic} were not taken by {servers}")
 
 
-def record_count(servers: str, topic: str, partitions: int) -> int:
+def record_count(admin: AdminClient, topic: str, partitions: int) -> int:
     """By the log ends: of a topic that nothing was removed from, and that no transaction wrote to."""
     asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
-    # Kept until all is answered: what a client that is gone was asked for never comes.
-    admin = AdminClient({"bootstrap.servers": servers})
     return sum(future.result().offset for future in admin.list_offsets(asked).values())
 
 

@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.support.loads import Clusters, Load, record_count
+from benchmarks.support.loads import Clusters, Load, admin_of, record_count
 from benchmarks.support.usage import watched
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
 from local import kafka_jars, preconditions, processes
 from local.processes import Process
@@ -103,8 +102,7 @@ class _Twin:
 
     def __init__(self, process: Process, servers: str, load: Load) -> None:
         self._process = process
-        self._servers = servers
-        self._admin = AdminClient({"bootstrap.servers": servers})
+        self._admin = admin_of(servers)
         self._topic = f"{SOURCE}.{load.topic}"
         self._partitions = load.partitions
 
@@ -126,7 +124,7 @@ class _Twin:
         if topic is None or len(topic.partitions) < self._partitions:
             return 0
         try:
-            return record_count(self._servers, self._topic, self._partitions)
+            return record_count(self._admin, self._topic, self._partitions)
         except KafkaException as not_yet:
             # In the first moments of a topic its partitions have no leader.
             if not_yet.args[0].code() not in _NO_LEADER:

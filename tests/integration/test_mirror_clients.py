@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,17 @@ from local.kafka import KafkaCluster, KafkaClusters
 from local.kafka.properties import rack
 from support.mirroring import create_topic, twins
 from support.source_logs import fill
+from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.produce_request import Pieces
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.secrets import resolve
+from twinlog.cluster.signal import Signal
+from twinlog.cluster.source_partition import FetchSettings, Parcel, SourcePartitionState
+from twinlog.cluster.source_reader import SourceReader
 from twinlog.cluster.transaction import TransactionalWriter
-from twinlog.model.offsets import TopicPartition
+from twinlog.model.figures import Figures
+from twinlog.model.offsets import PartitionPair, TopicPartition
+from twinlog.model.positions import NO_LEADER_EPOCH
 
 PARTITIONS = 6
 
@@ -110,6 +117,70 @@ def test_what_a_reader_and_a_writer_are_told_is_in_their_requests(
     assert {one.partition_max_bytes for asked in fetched for each in asked.topics for one in each.partitions} == {9_000}
     assert set(most_in_flight.values()) == {2}
     assert flow.read_target(topic) == flow.read_source(topic)
+
+
+def test_a_broker_is_asked_twice_at_once_and_memory_stays_within_its_bound(
+    kafka_pair: KafkaClusters, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nyc = kafka_pair["nyc"].bootstrap_servers
+    create_topic(nyc, topic, 4, {})
+    for partition in range(4):
+        fill(nyc, topic, ["x" * 500] * 200, partition, batch_num_messages=5)
+    settings = FetchSettings(max_bytes=20_000, partition_max_bytes=10_000, read_ahead_bytes=60_000)
+    together = _asked_together(monkeypatch, "nyc")
+    access = ClusterAccess("nyc", resolve({"bootstrap.servers": nyc}, environ={}))
+    with access.raw() as source:
+        topic_id = source.run(source.metadata([topic])).topics[topic].topic_id
+        assert topic_id is not None
+        pairs = [PartitionPair(topic, topic_id, topic, topic_id, number) for number in range(4)]
+        states = [SourcePartitionState(pair, 0, 200, 1 << 20, NO_LEADER_EPOCH) for pair in pairs]
+        reader = SourceReader(source, states, settings, Signal(), Figures())
+        peak = source.run(_read_slowly(source, reader))
+
+    assert [state.at for state in states] == [200] * 4
+    # Nearly all of the bound is used, and a batch or two may be more than was asked for.
+    assert 30_000 < peak < 66_000
+    assert max(map(len, together)) == 2
+    assert all(not asked[0] & asked[1] for asked in together if len(asked) == 2)
+
+
+async def _read_slowly(client: RawClient, reader: SourceReader) -> int:
+    """Take all that comes at once, and be done with a parcel now and then; the most that was held."""
+    reading = client.spawn(reader.run())
+    taken: deque[tuple[TopicPartition, Parcel]] = deque()
+    peak = 0
+    while taken or not all(state.exhausted and not state.parcels for state in reader.partitions.values()):
+        await client.pause(0.001)
+        for partition in reader.partitions:
+            while (parcel := reader.take(partition)) is not None:
+                taken.append((partition, parcel))
+        peak = max(peak, sum(parcel.batch.size_bytes for _, parcel in taken if parcel.batch is not None))
+        if taken:
+            reader.done_with(*taken.popleft())
+    await reading
+    assert reader.failure is None
+    return peak
+
+
+def _asked_together(monkeypatch: pytest.MonkeyPatch, cluster: str) -> list[list[set[int]]]:
+    """Filled, at each Fetch to the cluster, with the partitions of all that are without an answer then."""
+    seen: list[list[set[int]]] = []
+    now: list[set[int]] = []
+    request = RawClient.request
+
+    async def watched(client: RawClient, asked: Any, *where: Any, **more: Any) -> Any:
+        if not isinstance(asked, FetchRequest) or client.alias != cluster:
+            return await request(client, asked, *where, **more)
+        ours = {one.partition for each in asked.topics for one in each.partitions}
+        now.append(ours)
+        seen.append(list(now))
+        try:
+            return await request(client, asked, *where, **more)
+        finally:
+            now.remove(ours)
+
+    monkeypatch.setattr(RawClient, "request", watched)
+    return seen
 
 
 def _fetch_requests(monkeypatch: pytest.MonkeyPatch, cluster: str, topic: str) -> list[Any]:

@@ -13,6 +13,9 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     ResourcePatternType,
     ResourceType,
 )
@@ -23,9 +26,10 @@ from support.reading import read_messages
 from support.source_logs import delete_records, delete_topic, fill, recreate, transactional
 from support.waiting import await_condition
 from twinlog.cluster.copier import Outcome
+from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.intake.extensions import naming_of
 from twinlog.model.findings import Finding, FindingKind
-from twinlog.model.lanes import lane_of, state_transactional_id, transactional_id
+from twinlog.model.lanes import journal_topic, lane_of, state_transactional_id, transactional_id
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.topology import Cluster
 from twinlog.operations.lag import Lag, measure
@@ -192,6 +196,44 @@ class TestTarget:
         assert "holds 3 records between offsets 11 and 13 that somebody else wrote" in finding.message
         assert again.findings == ()
         assert values(flow.read_target(topic)) == [*map(str, range(10)), *["foreign"] * 3, *map(str, range(10, 20))]
+
+    def test_a_journal_that_refuses_an_entry_leaves_nothing_open(self, flow: Twins, topic: str) -> None:
+        fill(flow.source_servers, topic, range(5))
+        flow.mirror()
+        journal = journal_topic(flow.flow.source, flow.flow.target)
+        set_topic(flow.target_servers, journal, "max.message.bytes", "100")
+        fill(flow.source_servers, topic, range(5, 10))
+
+        failed = flow.mirror()
+        # Readers of the twin wait for whatever is open; a transaction that nobody ends is there for a minute.
+        await_condition(lambda: is_decided(flow, topic), "the transaction is rolled back", timeout_s=20)
+        set_topic(flow.target_servers, journal, "max.message.bytes", "1000000")
+        mended = flow.mirror()
+
+        (failure,) = failed.failures
+        assert f"{journal}-" in failure
+        assert "raise max.message.bytes" in failure
+        assert (failed.recorded.records, mended.recorded.records, mended.failures) == (0, 5, [])
+        assert values(flow.read_target(topic)) == [str(number) for number in range(10)]
+
+
+def is_decided(flow: Twins, topic: str) -> bool:
+    """Whether no open transaction hides anything of the twin from readers of committed records."""
+    with flow.ends().target.raw() as target:
+        twin = TopicPartition(flow.twin(topic), 0)
+        view = target.run(target.metadata([twin.topic]))
+        stable, end = (
+            target.run(list_offsets(target, view, [twin], at)).offsets[twin]
+            for at in (OffsetAt.LAST_STABLE, OffsetAt.LOG_END)
+        )
+    return stable == end
+
+
+def set_topic(servers: str, topic: str, name: str, value: str) -> None:
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.incremental_alter_configs([resource])[resource].result()
 
 
 @pytest.fixture(scope="module")

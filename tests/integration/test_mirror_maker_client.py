@@ -6,7 +6,7 @@ import json
 import subprocess
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from support.groups import checkpoint, commit
 from support.mirroring import Twins, producer, twins
 from support.signs import SIGNS, heartbeats_to_be_removed
 from twinlog.intake.extensions import naming_of
+from twinlog.ledger.store import Ledger
 from twinlog.model.naming import HEARTBEATS, checkpoints_topic, offset_syncs_topic
+from twinlog.model.topology import Cluster
 from twinlog.operations.heartbeat import emit_heartbeat
 
 CHECK = Path(__file__).parents[1] / "java" / "MirrorClientCheck.java"
@@ -34,7 +36,8 @@ class Library:
     java: Path
     classes: Path
 
-    def ask(self, flow: Twins) -> dict[str, Any]:
+    def ask(self, flow: Twins, *upstream: str) -> dict[str, Any]:
+        """What it finds on the flow's target, with the hops from its source and from clusters behind that."""
         asked = {
             "client": {
                 "bootstrap.servers": flow.target_servers,
@@ -44,6 +47,7 @@ class Library:
             },
             "source": flow.source_servers,
             "alias": flow.flow.source,
+            "hopsFrom": [flow.flow.source, *upstream],
             "group": GROUP,
             "heartbeats": naming_of(flow.flow).target_name(HEARTBEATS),
             "offsetSyncs": offset_syncs_topic(flow.flow),
@@ -120,7 +124,7 @@ def test_it_finds_the_source_its_topics_and_where_a_group_goes_on(flow: Twins, t
 
     source, target = flow.flow.source, flow.flow.target
     assert source in found["upstream"]
-    assert found["hops"] == 1
+    assert found["hops"] == {source: 1}
     assert f"{source}{flow.flow.replication_policy_separator}heartbeats" in found["heartbeatTopics"]
     assert checkpoints_topic(flow.flow) in found["checkpointTopics"]
     assert twin in found["remoteTopics"]
@@ -128,3 +132,30 @@ def test_it_finds_the_source_its_topics_and_where_a_group_goes_on(flow: Twins, t
     assert [source, target, emitted.timestamp_ms] in found["heartbeats"]
     assert [f"{topic}-0", 9, 9] in found["offsetSyncs"]
     assert {place for place, _, _ in found["offsetSyncs"]} == {f"{topic}-0", "heartbeats-0"}
+
+
+def test_it_counts_the_hops_of_a_chain(kafka_pair: KafkaClusters, tmp_path: Path, topic: str, library: Library) -> None:
+    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    first = twins(nyc, lon, tmp_path, (topic,), **SIGNS)
+    start, middle, end = first.flow.source, first.flow.target, f"end-{topic}"
+    onward = replace(first.flow, source=middle, target=end, topics=(first.twin(topic),))
+    topology = replace(
+        first.topology,
+        clusters={**first.topology.clusters, end: Cluster(end, nyc)},
+        flows={one.name: one for one in (first.flow, onward)},
+    )
+    ledger = Ledger(topology.ledger, middle, end)
+    second = Twins(topology, onward, ledger, source_servers=lon, target_servers=nyc)
+    first.create(topic)
+    with heartbeats_to_be_removed(nyc), heartbeats_to_be_removed(lon):
+        for flow in (replace(first, topology=topology), second):
+            emit_heartbeat(flow.flow, flow.ends().source, flow.ends().target)
+            assert flow.mirror().failures == []
+        checkpoint(second, emit_checkpoints_enabled=True)
+
+        found = library.ask(second, start)
+
+    assert found["hops"] == {middle: 1, start: 2}
+    assert {start, middle} <= set(found["upstream"])
+    assert {f"{middle}.heartbeats", f"{middle}.{start}.heartbeats"} <= set(found["heartbeatTopics"])
+    assert f"{middle}.{start}.{topic}" in found["remoteTopics"]

@@ -19,7 +19,7 @@ import org.apache.kafka.connect.mirror.RemoteClusterUtils;
  * What MirrorMaker 2's own client library makes of a cluster that Twinlog mirrors to, as one line of JSON.
  *
  * <p>Its argument is a JSON object: client (the properties of the library's client, of the target), source (the source's
- * bootstrap servers), alias (the source's), group, heartbeats and offsetSyncs (names of topics on the target and on the
+ * bootstrap servers), alias (the source's), hopsFrom (aliases that may be further upstream), group, heartbeats and offsetSyncs (names of topics on the target and on the
  * source).
  */
 public final class MirrorClientCheck {
@@ -35,7 +35,11 @@ public final class MirrorClientCheck {
         String alias = (String) asked.get("alias");
         Map<String, Object> found = new TreeMap<>();
         found.put("upstream", RemoteClusterUtils.upstreamClusters(properties));
-        found.put("hops", RemoteClusterUtils.replicationHops(properties, alias));
+        Map<String, Integer> hops = new TreeMap<>();
+        for (String upstream : (List<String>) asked.get("hopsFrom")) {
+            hops.put(upstream, RemoteClusterUtils.replicationHops(properties, upstream));
+        }
+        found.put("hops", hops);
         found.put("heartbeatTopics", RemoteClusterUtils.heartbeatTopics(properties));
         found.put("checkpointTopics", RemoteClusterUtils.checkpointTopics(properties));
         try (MirrorClient client = new MirrorClient(properties)) {

@@ -21,7 +21,7 @@ import yaml
 
 from local import airflow, places, ports
 from local.airflow import LocalAirflow
-from local.airflow_client import AirflowClient, DagRun, await_condition
+from local.airflow_client import AirflowCallError, AirflowClient, DagRun, await_condition
 from local.kafka import KafkaClusters
 from support.mirroring import NO_HEARTBEATS
 from support.reading import Seen, read_committed
@@ -46,6 +46,13 @@ _FLOWS: Mapping[str, Mapping[str, Any]] = {
     "killed": {"topics": ["to-killed-.*"], "throttle": 0.1, "transaction.seconds": 1, **_QUIET},
     "returned": {"topics": ["to-returned-.*"], "groups": ["to-returned-.*"], **_QUIET},
     "submitted": {"topics": ["to-submitted-.*"], "spark": "spark_master", **_QUIET},
+    "moved": {
+        "topics": ["to-moved-.*"],
+        "groups": ["to-moved-.*"],
+        "checkpoints.topic.replication.factor": 1,
+        **_QUIET,
+    },
+    "period": {"topics": ["to-period-.*"], **_QUIET},
     "shared": {
         "topics": ["to-shared-.*"],
         "throttle": 0.1,
@@ -109,6 +116,29 @@ class Site:
         done = self.client.await_run(run, RUN_TIMEOUT_S)
         assert done.state == "success", "\n".join(self._told_by(run, task) for task in ("plan", "copy", "record"))
         return done
+
+    def say(self, run: DagRun, task: str, option: str) -> None:
+        """A person's answer, as soon as the task asks for one."""
+
+        def said() -> bool:
+            try:
+                self.client.answer(run, task, option)
+            except AirflowCallError as error:
+                if error.status != 404 or self.client.run(run).finished:
+                    raise
+                return False
+            return True
+
+        await_condition(said, RUN_TIMEOUT_S, f"{task} of {run.run_id} to ask")
+
+    def runs_beside(self, dag_id: str, known: set[str], count: int) -> list[DagRun]:
+        """So many runs of the DAG that are not known yet, in the order in which they were due."""
+
+        def found() -> list[DagRun]:
+            new = [run for run in reversed(self.client.runs(dag_id)) if run.run_id not in known]
+            return sorted(new, key=lambda run: run.run_id) if len(new) >= count else []
+
+        return await_condition(found, RUN_TIMEOUT_S, f"{count} runs of {dag_id}")
 
     @contextmanager
     def by_hand(self, target: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from support.migrating import cut_over, migrate
 from support.mirroring import Twins
 from support.waiting import await_condition
 from twinlog.cluster import fencing
@@ -26,6 +27,7 @@ from twinlog.ledger.folder import Folder
 from twinlog.ledger.store import Ledger
 from twinlog.operations import lease
 from twinlog.operations.mirror import Mirror
+from twinlog.operations.takeover_groups import GroupMoving
 
 _SENT_S = 0.003
 """Long enough for a request to leave the process, too short for most answers."""
@@ -46,9 +48,18 @@ class Step(StrEnum):
     DURING_LEDGER = "during the ledger"
     BEFORE_RELEASE = "before the lease is given back"
     BEFORE_FENCING = "before the lanes are fenced"
+    BEFORE_GROUPS = "before the groups move"
 
 
-ONCE = frozenset({Step.BEFORE_LEDGER, Step.DURING_LEDGER, Step.BEFORE_RELEASE, Step.BEFORE_FENCING})
+class Work(StrEnum):
+    """What the process does."""
+
+    MIRROR = "mirror"
+    MIGRATE = "migrate"
+    CUT_OVER = "cut over"
+
+
+ONCE = frozenset({Step.BEFORE_LEDGER, Step.DURING_LEDGER, Step.BEFORE_RELEASE, Step.BEFORE_FENCING, Step.BEFORE_GROUPS})
 """Steps that a run comes to only once."""
 
 
@@ -62,6 +73,7 @@ class Job:
     nth: int = 1
     signal: int = signal.SIGKILL
     lease_s: float = lease.LEASE_S
+    work: Work = Work.MIRROR
 
 
 class ChildRun:
@@ -114,9 +126,17 @@ def main() -> None:
     job: Job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the test that started us
     if job.step is not None:
         _arm(job)
+    json.dump(_done(job), sys.stdout)
+
+
+def _done(job: Job) -> dict[str, Any]:
     flow = job.flow
+    if job.work is Work.MIGRATE:
+        return migrate(flow).to_json()
+    if job.work is Work.CUT_OVER:
+        return cut_over(flow).to_json()
     mirror = Mirror(flow.topology, flow.flow, flow.ends(), flow.ledger, lease_s=job.lease_s)
-    json.dump(mirror.run(carry_out_here, tasks=2, run=job.run).to_json(), sys.stdout)
+    return mirror.run(carry_out_here, tasks=2, run=job.run).to_json()
 
 
 class _Trigger:
@@ -153,6 +173,7 @@ def _arm(job: Job) -> None:
         Step.DURING_LEDGER: lambda: _wrap_publish(trigger),
         Step.BEFORE_RELEASE: lambda: _wrap_call(lease.FlowRecord, "released_by", trigger),
         Step.BEFORE_FENCING: lambda: _wrap_fencing(trigger),
+        Step.BEFORE_GROUPS: lambda: _wrap_call(GroupMoving, "move", trigger),
     }
     arming[job.step]()
 

@@ -86,10 +86,10 @@ def delete_topic(servers: str, topic: str) -> None:
     await_condition(lambda: topic not in admin.list_topics(timeout=10).topics, f"{topic} is gone")
 
 
-def clean_often(servers: str) -> None:
-    """Have broker 0's log cleaner look for work several times a second instead of every 15."""
+def clean_often(servers: str, broker: str = "0") -> None:
+    """Have the broker's log cleaner look for work several times a second instead of every 15."""
     entry = ConfigEntry("log.cleaner.backoff.ms", "200", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ConfigResource.Type.BROKER, "0", incremental_configs=[entry])
+    resource = ConfigResource(ConfigResource.Type.BROKER, broker, incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": servers})
     for future in admin.incremental_alter_configs([resource]).values():
         future.result()

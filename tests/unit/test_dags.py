@@ -35,6 +35,7 @@ VERBS = {
     "reconcile",
     "failback",
     "drill",
+    "migrate",
 }
 HEAVY = {"pyspark", "kafka", "confluent_kafka", "pyarrow", "pandas", "numpy"}
 
@@ -137,8 +138,9 @@ def test_a_dag_runs_once_at_a_time_and_not_for_ever(parsed: dict[str, Any]) -> N
     for name, dag in parsed["dags"].items():
         assert dag["max_active_runs"] == 1
         assert dag["catchup"] is False
-        # What comes home may be much; it waits for people, too.
-        assert 0 < dag["timeout_s"] <= (2 * 86_400 if name.startswith("failback__") else 7200)
+        # What comes home may be much, and what is moved is most; they wait for people, too.
+        days = {"failback": 2, "migrate": 90}.get(name.partition("__")[0], 1 / 12)
+        assert 0 < dag["timeout_s"] <= days * 86_400
 
 
 def test_a_dag_starts_in_the_past_or_a_continuous_one_would_run_once_only(parsed: dict[str, Any]) -> None:
@@ -167,6 +169,14 @@ def test_a_mirror_run_plans_copies_records_and_checkpoints(parsed: dict[str, Any
         "checkpoint": ["record"],
         "end": ["checkpoint", "copy"],
     }
+
+
+def test_a_migration_goes_on_only_after_somebody_s_yes(parsed: dict[str, Any]) -> None:
+    dag = parsed["dags"]["migrate__nyc_to_lon"]
+    order = ["settings", "backfill", "live", "prove", "plan", "approve", "cut_over", "offer", "approve_clean_up"]
+    after = {name: task["after"] for name, task in dag["tasks"].items()}
+    assert after == {"settings": [], **dict(zip([*order[1:], "clean_up"], [[name] for name in order], strict=True))}
+    assert dag["schedule"] == "None"
 
 
 def test_every_field_of_a_form_is_explained_and_bounded(parsed: dict[str, Any]) -> None:

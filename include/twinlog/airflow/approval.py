@@ -72,8 +72,18 @@ def approved_by(context: Context) -> str | None:
 class Approval(ApprovalOperator):
     """Asks what the plan's result says, and tells those who are told of things (see `airflow.notices`)."""
 
-    def __init__(self, *, flow_name: str, plan_task: str, within: timedelta = ANSWER_WITHIN, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        flow_name: str,
+        plan_task: str,
+        within: timedelta = ANSWER_WITHIN,
+        always_asks: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """With `always_asks`, whoever started the run has not approved this by the form."""
         kwargs.setdefault("task_id", APPROVE_TASK)
+        self._always_asks = always_asks
         question = f"ti.xcom_pull(task_ids='{plan_task}')['{_QUESTION}']"
         super().__init__(
             subject=f"{{{{ {question}['subject'] }}}}",
@@ -89,7 +99,7 @@ class Approval(ApprovalOperator):
 
     def execute(self, context: Context) -> Any:
         """Ends here where whoever started the run approved; otherwise the task waits, and costs nothing."""
-        if context["params"].get(WITHOUT_ASKING):
+        if context["params"].get(WITHOUT_ASKING) and not self._always_asks:
             self.log.info("approved by whoever started the run")
             return None
         return super().execute(context)

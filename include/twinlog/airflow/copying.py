@@ -13,14 +13,14 @@ from airflow.sdk import BaseOperator, BaseOperatorLink
 
 from twinlog.airflow.lineage import openlineage
 from twinlog.airflow.metrics import errors_told, send
-from twinlog.airflow.params import run_limits
+from twinlog.airflow.params import is_backfill, run_limits
 from twinlog.airflow.progress import ProgressReport
 from twinlog.airflow.settings import own_folder
 from twinlog.airflow.spark_place import spark_place
 from twinlog.airflow.tasks.mirror import LISTED_AT_MOST, PLAN_TASK, listed
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
 from twinlog.airflow.topology import topology_in_use
-from twinlog.errors import CopyIncompleteError
+from twinlog.errors import CopyIncompleteError, FlowStateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,13 +72,15 @@ class CopyOperator(BaseOperator):
 
         reach = TaskReach(self.flow_name)
         ti = context["ti"]
-        run, limits = ti.xcom_pull(task_ids=PLAN_TASK)["run"], run_limits(context["params"])
+        run, limits = ti.xcom_pull(task_ids=PLAN_TASK)["run"], run_limits(context)
         place = spark_place(reach.topology, reach.flow)
         copied = self._submit(reach, place, run, limits) if place.connection else self._copy(reach, place, context, run)
         self._copied = copied
         send(_samples(copied))
         result = listed(copied.to_json(), "findings", "notes")
         ti.xcom_push(key=RESULT_KEY, value=result)
+        if copied.skipped is not None and is_backfill(context):
+            raise FlowStateError(f"the interval was not copied: {copied.skipped}")
         if copied.skipped is not None:
             self.log.info("%s", copied.skipped)
             raise AirflowSkipException(copied.skipped)
@@ -120,7 +122,7 @@ class CopyOperator(BaseOperator):
                 # Now, not only when the task has ended.
                 ti.xcom_push(key=SPARK_PAGE_KEY, value=self.spark_page)
             tasks = most_tasks(spark, flow.lanes)
-            limits = run_limits(context["params"])
+            limits = run_limits(context)
             return mirror.copy(functools.partial(copy_on_spark, spark), tasks=tasks, limits=limits, run=run)
 
     def _submit(self, reach: TaskReach, place: SparkPlace, run: str, limits: Limits) -> CopyResult:

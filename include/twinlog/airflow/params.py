@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from airflow.sdk import Param
 from twinlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from twinlog.model.topology import Flow
     from twinlog.operations.run_scope import Limits
 
@@ -19,6 +22,8 @@ MAX_SECONDS = "max_seconds"
 UNTIL = "until"
 TOPICS = "topics"
 
+_BACKFILL = "backfill"
+"""Airflow's word for the type of a run that somebody's backfill of a period has made."""
 
 _MOMENT = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$"
 """Said beside the format, which Airflow only checks where an extra package is installed."""
@@ -60,8 +65,26 @@ def run_params(flow: Flow) -> dict[str, Param]:
     }
 
 
-def run_limits(params: Mapping[str, Any]) -> Limits:
-    """What the form was filled in with."""
+def run_limits(context: Context) -> Limits:
+    """What the form was filled in with; a run that is part of Airflow's own backfill copies its data interval.
+
+    Everybody else's run takes what is there: an interval says when it was due, not what is to be copied.
+    """
+    asked = _asked_limits(context["params"])
+    dag_run = context["dag_run"]
+    begins, ends = dag_run.data_interval_start, dag_run.data_interval_end
+    if not is_backfill(context) or begins is None or ends is None:
+        return asked
+    until_ms = _ms(ends) if asked.until_ms is None else min(asked.until_ms, _ms(ends))
+    return replace(asked, from_ms=_ms(begins), until_ms=until_ms)
+
+
+def is_backfill(context: Context) -> bool:
+    """Whether the run is part of Airflow's own backfill, whose intervals each want to be copied."""
+    return bool(context["dag_run"].run_type == _BACKFILL)
+
+
+def _asked_limits(params: Mapping[str, Any]) -> Limits:
     from twinlog.operations.run_scope import Limits  # noqa: PLC0415 - brings the Kafka clients
 
     until, topics = params.get(UNTIL), params.get(TOPICS)
@@ -86,4 +109,8 @@ def moment_ms(name: str, text: str) -> int:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise ConfigurationError(f"{name}: expected a time such as 2026-01-31T12:00:00Z, not {text!r}") from None
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    return _ms(found if found.tzinfo else found.replace(tzinfo=UTC))
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

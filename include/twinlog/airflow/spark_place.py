@@ -41,6 +41,16 @@ def spark_place(topology: Topology, flow: Flow) -> SparkPlace:
     return _of_connection(flow, named)
 
 
+def session_address(topology: Topology, flow: Flow) -> str:
+    """Where a session of this process finds the flow's Spark: where jobs are submitted to a master, that master."""
+    place = spark_place(topology, flow)
+    if not place.connection:
+        return place.address
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - dear
+
+    return str(SparkSubmitHook(conn_id=place.connection)._connection["master"])
+
+
 def _of_connection(flow: Flow, connection_id: str) -> SparkPlace:
     from airflow.sdk import BaseHook  # noqa: PLC0415 - importing Airflow's hooks is dear and only tasks come here
     from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above

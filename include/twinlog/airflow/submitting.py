@@ -118,6 +118,8 @@ def _arguments(flow: Flow, run: str, limits: Limits, result: Path) -> list[str]:
         arguments.append(f"--max-bytes={limits.max_bytes}")
     if limits.max_seconds is not None:
         arguments.append(f"--max-seconds={limits.max_seconds}")
+    if limits.from_ms is not None:
+        arguments.append(f"--from-ms={limits.from_ms}")
     if limits.until_ms is not None:
         arguments.append(f"--until-ms={limits.until_ms}")
     return [*arguments, *(f"--topic={name}" for name in sorted(limits.topics or ()))]

@@ -186,6 +186,7 @@ class Copier:
                 return await self._attempt(work, fetch, max_batch_bytes)
             except PartitionRefusedError as refused:
                 if not work.refuse(refused):
+                    await self._roll_back(work.writer, refused)
                     return _report(work, Outcome.FAILED, str(refused))
             except TwinlogError as failure:
                 if isinstance(failure, FencedError) and not failure.retriable:
@@ -217,7 +218,9 @@ class Copier:
         await self._watch.read()
         if self._watch.stop is not None:
             return _report(work, Outcome.STOPPED, self._watch.stop)
-        metadata = await self._target.metadata({planned.pair.target_topic for planned in work.ranges.values()})
+        journal = TopicPartition(journal_topic(self._settings.source, self._settings.target), work.lane)
+        twins = {planned.pair.target_topic for planned in work.ranges.values()}
+        metadata = await self._target.metadata({*twins, journal.topic})
         for planned in list(work.ranges.values()):
             refused = replaced(planned, metadata, self._target.alias)
             if refused is not None:
@@ -230,7 +233,7 @@ class Copier:
             work.writer,
             reader,
             arrived=arrived,
-            settings=self._lane_settings(work.lane),
+            settings=self._lane_settings(journal, leader_of(metadata, journal)),
             watch=self._watch,
             targets=targets,
             figures=work.figures,
@@ -300,13 +303,14 @@ class Copier:
             retries=self._settings.retries,
         )
 
-    def _lane_settings(self, lane: int) -> LaneSettings:
+    def _lane_settings(self, journal: TopicPartition, journal_leader: int | None) -> LaneSettings:
         settings = self._settings
         return LaneSettings(
             flow=settings.flow,
             run=settings.run,
             group=settings.group,
-            journal=TopicPartition(journal_topic(settings.source, settings.target), lane),
+            journal=journal,
+            journal_leader=journal_leader,
             journal_max_batch_bytes=settings.journal_max_batch_bytes,
             transaction_bytes=settings.transaction_bytes,
             transaction_s=settings.transaction_s,

@@ -45,6 +45,7 @@ class LaneSettings:
     run: str
     group: str
     journal: TopicPartition
+    journal_leader: int | None
     journal_max_batch_bytes: int
     transaction_bytes: int
     transaction_s: float
@@ -155,7 +156,8 @@ class Lane:
             added.append(state.pair.target)
         if not requests:
             return False
-        await self._writer.add_partitions(added)
+        # The journal with the first of them: it is written to before the commit, and need not be asked for then.
+        await self._writer.add_partitions([*added, self._settings.journal])
         size = sum(self._send(node_id, batches) for node_id, batches in requests)
         self._sent_bytes += size
         self._watch.throttle.take(size, time.monotonic())
@@ -201,8 +203,9 @@ class Lane:
             self._failure = self._failure or failure
         finally:
             self._unanswered -= 1
-            for state, _ in batches.values():
+            for state, parcel in batches.values():
                 state.in_flight -= 1
+                self._reader.done_with(state.pair.source, parcel)
             self._wake.notify()
 
     async def _commit(self) -> None:
@@ -217,10 +220,10 @@ class Lane:
             for segment in state.segments()
         ]
         before = time.monotonic()
-        if pairs:
-            await self._write_journal(pairs, now_ms)
-        await self._writer.commit_positions(
-            self._settings.group, {state.pair.target: state.new_position() for state in touched}
+        positions = {state.pair.target: state.new_position() for state in touched}
+        # Neither needs the other, and each takes its time: at once, since nothing is copied meanwhile.
+        await self._client.gather(
+            (self._write_journal(pairs, now_ms), self._writer.commit_positions(self._settings.group, positions))
         )
         await self._writer.commit()
         self.figures.waited_target_s += time.monotonic() - before
@@ -229,16 +232,16 @@ class Lane:
             state.committed()
 
     async def _write_journal(self, pairs: list[tuple[bytes, bytes]], now_ms: int) -> None:
+        if not pairs:
+            return
         topic = self._settings.journal
         await self._writer.add_partitions([topic])
-        metadata = await self._client.metadata([topic.topic])
-        leader = metadata.leader(topic)
         target = SourcePartition(self._client.alias, topic.topic, topic.partition)
         for batch in build_batches(
             pairs, now_ms, max_batch_bytes=self._settings.journal_max_batch_bytes, target=target
         ):
             stamped = self._writer.stamp(topic, batch)
-            await self._writer.produce(leader, {topic: stamped})
+            await self._writer.produce(self._settings.journal_leader, {topic: stamped})
 
     async def _wait(self) -> None:
         """Until something arrives, is acknowledged, or a tick of the watch lets the time be looked at again."""

@@ -112,6 +112,7 @@ def _take(
                 continue
             _count(result, partition, sum(run.gaps.aborted for run in parcel.batch.runs))
             one.take(parcel.batch)
+            reader.done_with(partition, parcel)
             if throttle.take(parcel.batch.size_bytes, time.monotonic()) > 0:
                 return True
     return came

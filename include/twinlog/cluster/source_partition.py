@@ -39,7 +39,7 @@ class FetchSettings:
     partition_max_bytes: int = 1024 * 1024
     rack: str = ""
     read_ahead_bytes: int = 64 * 1024 * 1024
-    """For all lanes of a task together."""
+    """For all lanes of a task together: what was fetched and is not on the target yet."""
     patience: Patience = Patience()
 
 
@@ -69,7 +69,10 @@ class SourcePartitionState:
     at_follower: bool = False
     leader_epoch: int = NO_LEADER_EPOCH
     parcels: deque[Parcel] = field(default_factory=deque)
-    waiting_bytes: int = 0
+    held_bytes: int = 0
+    """Of batches that wait, and of those that were taken and are not done with."""
+    turn: int = 0
+    """Which of the Fetches in flight to its broker asks for it."""
     damaged: int = 0
     failures: int = 0
     """In a row: how often no broker led it, or the one that did gave no answer."""
@@ -112,7 +115,7 @@ class SourcePartitionState:
 
 
 def fetch_from(
-    wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int, room_bytes: int
+    wanted: Iterable[SourcePartitionState], settings: FetchSettings, version: int, max_bytes: int
 ) -> FetchRequest:
     """Ask for all of them at once; the broker fills its answer in this order, as far as there is room."""
     return fetch_request(
@@ -127,7 +130,7 @@ def fetch_from(
             )
             for state in wanted
         ),
-        max_bytes=min(settings.max_bytes, room_bytes),
+        max_bytes=max_bytes,
         max_wait_ms=settings.max_wait_ms,
         min_bytes=settings.min_bytes,
         version=version,

@@ -2,15 +2,15 @@
 
 What always holds:
 - a partition's parcels come in the order of its offsets, and together with their gaps account for every one of them;
-- no more than `read_ahead_bytes` wait to be taken (one answer may exceed it: a batch always comes whole), and one half
-  is fetched while the other is taken;
+- no more than `read_ahead_bytes` are held, from when they are asked for until whoever took them is done with them (one
+  answer may exceed it: a batch always comes whole), and one half is fetched while the other is written;
 - a partition that can't be read any further, or that nobody has led for too long, is named in `refused`; the others go
   on;
 - every Fetch names the leader epoch of the batch before it, so a log that was cut meanwhile is noticed by the broker.
 
-One coroutine a source broker keeps one Fetch in flight there; a partition whose leader moves changes hands while the
-others are read on. The broker answers at once, because a range never reaches beyond what readers of committed records
-may see.
+Two coroutines a source broker keep a Fetch each in flight there, for every other partition, so that the broker is busy
+while an answer is looked through; a partition whose leader moves changes hands while the others are read on. The broker
+answers at once, because a range never reaches beyond what readers of committed records may see.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from twinlog.wire.source import SourcePartition
 
 MOST_VERSION = 16
 
+FETCHES_IN_FLIGHT = 2
+"""To each broker; a partition is asked for in one of them at a time."""
+
 TIMES_DAMAGED = 3
 """Damage on the way is gone when the bytes are fetched again; after so many times it is in the log itself."""
 
@@ -57,10 +60,13 @@ class SourceReader:
         self._figures = figures
         self._room = Signal()
         self._moved = Signal()
-        self._serving: dict[int, Awaitable[None]] = {}
+        self._serving: dict[tuple[int, int], Awaitable[None]] = {}
+        self._asked_bytes = 0
         self._closed = False
         self._version = min(client.api_version(FetchRequest), MOST_VERSION)
         self.partitions = {state.pair.source: state for state in partitions}
+        for place, state in enumerate(self.partitions.values()):
+            state.turn = place % FETCHES_IN_FLIGHT
         self._by_id = {(state.pair.source_topic_id, state.pair.partition): state for state in self.partitions.values()}
         self.refused: list[Finding] = []
         self.failure: Exception | None = None
@@ -70,9 +76,9 @@ class SourceReader:
         try:
             while not self._closed and self._unread():
                 await self._find_brokers()
-                for node_id in {state.broker for state in self._unread()} - self._serving.keys():
-                    if node_id is not None:
-                        self._serving[node_id] = self._client.spawn(self._serve(node_id))
+                led = {(state.broker, state.turn) for state in self._unread() if state.broker is not None}
+                for node_id, turn in led - self._serving.keys():
+                    self._serving[node_id, turn] = self._client.spawn(self._serve(node_id, turn))
                 if homeless := [state for state in self._unread() if state.broker is None]:
                     await self._pause(homeless)
                 elif self._unread():
@@ -93,15 +99,15 @@ class SourceReader:
         self._moved.notify()
 
     def take(self, partition: TopicPartition) -> Parcel | None:
-        """The partition's next parcel, if one has arrived."""
+        """The partition's next parcel, if one has arrived; who takes it says when it is done with."""
         state = self.partitions[partition]
-        if not state.parcels:
-            return None
-        parcel = state.parcels.popleft()
+        return state.parcels.popleft() if state.parcels else None
+
+    def done_with(self, partition: TopicPartition, parcel: Parcel) -> None:
+        """Make room for what a parcel's batch took up in memory."""
         if parcel.batch is not None:
-            state.waiting_bytes -= parcel.batch.size_bytes
+            self.partitions[partition].held_bytes -= parcel.batch.size_bytes
             self._room.notify()
-        return parcel
 
     def _unread(self) -> list[SourcePartitionState]:
         return [state for state in self.partitions.values() if not state.exhausted]
@@ -136,32 +142,33 @@ class SourceReader:
             else:
                 state.failures += 1
 
-    async def _serve(self, node_id: int) -> None:
-        """Fetch from one broker until it has none of the unread partitions any more."""
+    async def _serve(self, node_id: int, turn: int) -> None:
+        """Fetch from one broker until it has none of the unread partitions of this turn any more."""
         try:
-            while not self._closed:
-                own = [state for state in self._unread() if state.broker == node_id]
-                if not own:
-                    return
+            while own := self._own(node_id, turn):
                 wanted = self._with_room(own)
                 if wanted:
-                    await self._fetch(node_id, wanted)
+                    await self._fetch(node_id, turn, wanted)
                 else:
                     await self._room.wait()
         except Exception as failure:  # noqa: BLE001 - kept, and raised by the lane itself
             self._fail(failure)
         finally:
-            del self._serving[node_id]
+            del self._serving[node_id, turn]
             self._moved.notify()
 
-    async def _fetch(self, node_id: int, wanted: list[SourcePartitionState]) -> None:
+    def _own(self, node_id: int, turn: int) -> list[SourcePartitionState]:
+        if self._closed:
+            return []
+        return [state for state in self._unread() if (state.broker, state.turn) == (node_id, turn)]
+
+    async def _fetch(self, node_id: int, turn: int, wanted: list[SourcePartitionState]) -> None:
         try:
-            request = fetch_from(wanted, self._settings, self._version, self._room_bytes())
-            response = await self._client.request(request, node_id)
-            check_fetched(self._client.alias, response)
+            response = await self._ask(node_id, wanted)
         except ClusterUnreachableError:
             # The broker may be restarting: ask the others who leads now. The lane that waits for us has a deadline.
-            lost = [state for state in self._unread() if state.broker == node_id]
+            # What the other Fetch asks for is left to that one, lest a partition be asked for twice.
+            lost = self._own(node_id, turn)
             for state in lost:
                 state.lose_broker()
             await self._pause(lost)
@@ -176,6 +183,17 @@ class SourceReader:
             await self._pause(lost)
         if any(state.broker != node_id for state in wanted):
             self._moved.notify()
+
+    async def _ask(self, node_id: int, wanted: list[SourcePartitionState]) -> Any:
+        room = min(self._settings.max_bytes, self._room_bytes())
+        self._asked_bytes += room
+        try:
+            response = await self._client.request(fetch_from(wanted, self._settings, self._version, room), node_id)
+        finally:
+            self._asked_bytes -= room
+            self._room.notify()
+        check_fetched(self._client.alias, response)
+        return response
 
     async def _pause(self, lost: list[SourcePartitionState]) -> None:
         """As long as the least tried of them asks for: others may have found their leader again."""
@@ -194,11 +212,12 @@ class SourceReader:
         if self._room_bytes() * 2 < self._settings.read_ahead_bytes:
             return []
         share = self._settings.read_ahead_bytes // max(1, len(self.partitions))
-        short = [state for state in own if state.waiting_bytes < max(share, self._settings.partition_max_bytes)]
-        return sorted(short, key=lambda state: state.waiting_bytes)
+        short = [state for state in own if state.held_bytes < max(share, self._settings.partition_max_bytes)]
+        return sorted(short, key=lambda state: state.held_bytes)
 
     def _room_bytes(self) -> int:
-        return self._settings.read_ahead_bytes - sum(state.waiting_bytes for state in self.partitions.values())
+        held = sum(state.held_bytes for state in self.partitions.values())
+        return self._settings.read_ahead_bytes - held - self._asked_bytes
 
     def _accept(self, response: Any) -> None:
         for state, answer in self._answers(response):
@@ -248,7 +267,7 @@ class SourceReader:
         state.damaged = 0
         for batch, epoch in zip(selection.batches, selection.epochs, strict=True):
             state.parcels.append(Parcel(batch, batch.runs[-1].source_end, epoch))
-            state.waiting_bytes += batch.size_bytes
+            state.held_bytes += batch.size_bytes
         if selection.trailing.total:
             state.parcels.append(Parcel(None, selection.end, selection.last_epoch, selection.trailing))
         state.read_to(selection.end, selection.last_epoch)

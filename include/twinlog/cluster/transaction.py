@@ -52,6 +52,7 @@ ADD_OFFSETS_VERSION = 3
 TXN_OFFSET_COMMIT_VERSION = 3
 END_TXN_VERSION = 3
 
+SHORTEST_PAUSE_S = 0.002
 RETRY_PAUSE_S = 0.02
 MOST_PAUSE_S = 0.5
 
@@ -277,6 +278,7 @@ class TransactionalWriter:
         """
         moved = False
         failures = 0
+        waits = 0
         patience_ends = time.monotonic() + self._timeout_ms / 1000
         while True:
             request = make_request()
@@ -299,9 +301,17 @@ class TransactionalWriter:
                 last = error()
                 moved = issubclass(error, _COORDINATOR_MOVED)
                 failures += moved
+                waits += 1
             if failures > self._retries or time.monotonic() > patience_ends:
                 raise TransactionAbortedError(
                     f"cluster {self._client.alias}: {self.transactional_id}: {request.name} was given up after "
                     f"{failures} failures: {str(last) or type(last).__name__}"
                 ) from last
-            await self._client.pause(min(RETRY_PAUSE_S * 2**failures, MOST_PAUSE_S))
+            await self._client.pause(_pause_s(failures, waits))
+
+
+def _pause_s(failures: int, waits: int) -> float:
+    """The markers of a transaction are written within milliseconds as a rule, and its lane stands still meanwhile."""
+    if not failures:
+        return min(SHORTEST_PAUSE_S * 2.0 ** min(waits - 1, 10), RETRY_PAUSE_S)
+    return min(RETRY_PAUSE_S * 2.0 ** min(failures, 10), MOST_PAUSE_S)

@@ -17,7 +17,7 @@ from twinlog.commands.flow_context import FlowContext
 from twinlog.commands.progress_display import show_on
 from twinlog.commands.takeover_display import plan_lines
 from twinlog.errors import ConfigurationError
-from twinlog.model.migration import Phase
+from twinlog.model.migration import Phase, named_beginning
 
 if TYPE_CHECKING:
     from twinlog.model.takeover import TakeoverPlan
@@ -211,22 +211,12 @@ def _asked(asked: argparse.Namespace) -> Asked:
     Priorities(asked.priority or ())
     return Asked(
         from_ms=asked.from_ms,
-        from_offsets=dict(_begin(text) for text in asked.from_offset),
+        from_offsets=dict(named_beginning(text) for text in asked.from_offset),
         priority=None if asked.priority is None else tuple(asked.priority),
         blackouts=None if asked.blackout is None else tuple(asked.blackout),
         throttle=asked.throttle,
         adopts=asked.adopt,
     )
-
-
-def _begin(text: str) -> Any:
-    from twinlog.model.offsets import TopicPartition  # noqa: PLC0415 - keeps --help quick
-
-    topic, _, place = text.partition(":")
-    number, _, offset = place.partition(":")
-    if not (topic and number.isdigit() and offset.isdigit()):
-        raise ConfigurationError(f'--from-offset: expected TOPIC:PARTITION:OFFSET, such as orders:0:1200, not "{text}"')
-    return TopicPartition(topic, int(number)), int(offset)
 
 
 def _rate(text: str) -> float:

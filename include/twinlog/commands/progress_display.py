@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from twinlog.commands.console import Console
+from twinlog.commands.words import duration
 
 if TYPE_CHECKING:
     from twinlog.operations.progress import Progress, Show
@@ -36,7 +37,7 @@ def show_on(console: Console) -> Show:
 
 def sentence(progress: Progress) -> str:
     """One look in a line."""
-    left = "" if progress.left_s is None else f", {progress.left_s:.0f} s left"
+    left = "" if progress.left_s is None else f", {duration(progress.left_s)} left"
     return (
         f"{progress.records:,} of {progress.all_records:,} records, {progress.bytes / 1e6:,.1f} MB, "
         f"{progress.bytes_per_s / 1e6:.1f} MB/s{left}"

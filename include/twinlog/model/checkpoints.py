@@ -36,7 +36,7 @@ class Reason(StrEnum):
     """The group has committed nothing on the source; `translate --at` finds offsets by time."""
     SHARE_GROUP = "share group: positions live in the broker and can't be moved"
     AHEAD = "ahead of the mirror"
-    """The group has read further than the mirror has copied."""
+    """The group has read further than the mirror has copied, and goes on at the end of the copy."""
     NOT_TAKEN = "topic not taken by the flow"
     CAME_FROM_TARGET = "topic came from the target"
     NO_TWIN = "topic not mirrored yet"

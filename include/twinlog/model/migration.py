@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from twinlog.errors import FlowStateError
+from twinlog.errors import FlowStateError, SettingError
 from twinlog.model.offsets import TopicPartition
 
 
@@ -103,6 +103,15 @@ class Migration:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def named_beginning(text: str) -> tuple[TopicPartition, int]:
+    """Where a partition is to begin, as people write it: `orders:0:1200`. SettingError for a text that is none."""
+    topic, _, place = text.partition(":")
+    number, _, offset = place.partition(":")
+    if not (topic and number.isdecimal() and offset.isdecimal()):
+        raise SettingError(f'expected TOPIC:PARTITION:OFFSET, such as orders:0:1200, not "{text}"')
+    return TopicPartition(topic, int(number)), int(offset)
 
 
 def from_json(said: Mapping[str, Any]) -> Migration:

@@ -1,7 +1,7 @@
 """Where one group goes on, on the target: the answer that a failover needs, also when the source is gone.
 
 With the source there, the group's commits are asked of it. Without, or where it stops answering on the way, they are
-taken from the checkpoints on the target, and what has none there from the last readiness table beside the ledger. By
+taken from the checkpoints on the target and the last readiness table beside the ledger, whichever is newer. By
 time, the target alone is asked, and a group that has never committed gets every twin of the flow. No partition that is
 known of the group is dropped: it is in the plan, or left out with its reason.
 """
@@ -28,13 +28,9 @@ from twinlog.model.topology import Flow, Topology
 from twinlog.operations.checkpoint import checkpoint_store
 from twinlog.operations.group_translation import group_translation
 from twinlog.operations.lag import PartitionLag, max_known, measure_partitions, sum_known
+from twinlog.operations.last_seen import last_seen
 from twinlog.operations.readiness import ReadinessTables, unread_of
-from twinlog.operations.source_groups import (
-    SourceGroups,
-    groups_of_checkpoints,
-    no_longer_there,
-    read_source_groups,
-)
+from twinlog.operations.source_groups import SourceGroups, no_longer_there, read_source_groups
 from twinlog.operations.standings import Standing, read_target_groups, standings
 
 CONNECT_TIMEOUT_S = 10.0
@@ -102,18 +98,18 @@ class GroupPlanning:
         groups = SourceGroups({})
         if source is not None:
             groups = target.run(read_source_groups(source, self._flow, {place.group for place in written}, only=group))
-        notes = (*groups.notes, *no_longer_there(self._flow.source, groups.gone), *strange)
+        notes = (*groups.notes, *no_longer_there(self._flow.source, groups.gone))
+        last = None
         if not groups.commits and not groups.without:
-            groups = groups_of_checkpoints(written, self._policy)
+            last = ReadinessTables(self._ledger).last(strange)
+            seen = last_seen(self._flow, written, last).groups.commits.get(group)
+            groups = SourceGroups({} if seen is None else {group: seen})
         access = None if source is None else self._source
         translation = group_translation(self._topology, self._flow, access, self._target, self._ledger)
         there = target.run(read_target_groups(target, groups, written))
         found = standings(self._selection, groups, translation, there).rows
         rows = tuple(self._by_checkpoint(row, written) for row in found)
         if source is None or not rows:
-            unreadable: list[str] = []
-            last = ReadinessTables(self._ledger).last(unreadable)
-            notes = (*notes, *unreadable)
             rows = with_last_seen(group, rows, [] if last is None else last.table.to_pylist())
         if at_ms is not None:
             rows = self._by_time(target, group, rows, at_ms)
@@ -123,7 +119,7 @@ class GroupPlanning:
             if source is None
             else target.run(measure_partitions(source, target, self._flow, self._policy, partitions))
         )
-        return planned(self._flow, rows, unread_of(rows, translation.onward), lags, notes)
+        return planned(self._flow, rows, unread_of(rows, translation.onward), lags, (*notes, *strange))
 
     def _by_checkpoint(self, row: Standing, written: Mapping[GroupPartition, Written]) -> Standing:
         """The row as it was checkpointed, where it can't be translated without the source."""
@@ -199,6 +195,7 @@ def planned(
             "how": row.how if row.reason is None else str(row.reason),
             "unread": count,
             "read_again": row.read_again,
+            "behind": row.behind,
         }
         for row, count in zip(rows, unread, strict=True)
         if row.ready and row.target is not None

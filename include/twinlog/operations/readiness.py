@@ -147,7 +147,7 @@ def _tabulated(
         "target_offset": (row.offset for row in rows),
         "how": (row.how for row in rows),
         "ready": (row.ready for row in rows),
-        "reason": (None if row.reason is None else str(row.reason) for row in rows),
+        "reason": (None if row.remark is None else str(row.remark) for row in rows),
         "behind": (row.behind for row in rows),
         "unread": unread,
         "read_again": (row.read_again for row in rows),

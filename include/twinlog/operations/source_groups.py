@@ -1,4 +1,4 @@
-"""What the groups of a flow have read: from the source while it answers, from the checkpoints where it is gone.
+"""What the groups of a flow have read, as the source says; where it is gone, `last_seen` says what is known.
 
 Every group that the flow's filter takes is in the answer, with its commits or with the reason why it has none; those
 that the filter does not take are counted.
@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from twinlog.cluster.checkpoint_store import GroupPartition
 from twinlog.cluster.group_coordinators import OFFSETS_TOPIC, PROBE
 from twinlog.cluster.group_offsets import GroupCommits
 from twinlog.cluster.group_reading import read_groups
@@ -18,9 +17,7 @@ from twinlog.cluster.groups import Group, GroupKind, GroupList, sees_all_groups
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import DENIED, sentences
 from twinlog.intake.extensions import groups_of
-from twinlog.model.checkpoints import Commit, Reason, Written, is_own_group
-from twinlog.model.naming import NamingPolicy
-from twinlog.model.offsets import TopicPartition
+from twinlog.model.checkpoints import Reason, is_own_group
 from twinlog.model.topology import Flow
 
 NAMED = 5
@@ -73,17 +70,6 @@ async def read_source_groups(
     notes = await _unseen(source, listing)
     ids = await _topic_ids(source, {partition.topic for group in commits.values() for partition in group})
     return SourceGroups(commits, without, len(found) - len(taken), notes, gone, ids)
-
-
-def groups_of_checkpoints(written: Mapping[GroupPartition, Written], policy: NamingPolicy) -> SourceGroups:
-    """What these groups had read when they were last checkpointed; nothing is asked of the source."""
-    commits: dict[str, dict[TopicPartition, Commit]] = {}
-    for (group, target), found in written.items():
-        topic = policy.source_name(target.topic)
-        if topic is not None:
-            commit = Commit(found.last.upstream, metadata=found.last.metadata)
-            commits.setdefault(group, {})[TopicPartition(topic, target.partition)] = commit
-    return SourceGroups(commits)
 
 
 def listed(names: Sequence[str]) -> str:

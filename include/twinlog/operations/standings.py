@@ -4,12 +4,15 @@
 
 A row is one group on one partition. A group of which nothing can be translated has a row too, with the reason: no
 group that the flow takes is ever missing.
+
+A group that is ahead of the mirror, as any is that keeps up with a busy topic, has read all that was copied: it goes on
+at the end of the copy, and each pass moves it on.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -24,6 +27,7 @@ from twinlog.ledger.answers import NoAnswer
 from twinlog.model.checkpoints import IN_USE, OF_ANOTHER_FLOW, Checkpoint, Commit, Decision, Reason, Written, decide
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.selection import LeftOut, TopicSelection
+from twinlog.model.takeover import How
 from twinlog.operations.group_translation import GroupTranslation
 from twinlog.operations.source_groups import SourceGroups, listed
 from twinlog.wire.mirror_maker import MOST_TEXT_BYTES
@@ -55,7 +59,7 @@ class Standing:
     """Where the group goes on, on the target."""
     reason: Reason | None = None
     behind: int | None = None
-    """How many offsets the mirror, or its ledger, is behind the group, where that is the reason."""
+    """How many offsets the mirror, or its ledger, is behind the group, where it is."""
     read_again: int = 0
     """How many records the group reads twice, where one name is mirrored both ways."""
     there: Commit | None = None
@@ -74,6 +78,11 @@ class Standing:
     def ready(self) -> bool:
         """Whether the group could go on, on the target, with nothing skipped."""
         return self.offset is not None and (self.reason is None or self.reason in IN_USE)
+
+    @property
+    def remark(self) -> Reason | None:
+        """The reason, or that the group is ahead of the mirror."""
+        return Reason.AHEAD if self.reason is None and self.behind is not None else self.reason
 
     @property
     def place(self) -> GroupPartition | None:
@@ -105,11 +114,11 @@ class Standings:
 
     @property
     def left_out(self) -> list[dict[str, object]]:
-        """Each group with each reason that it is not written for, on how many partitions."""
+        """Each group with each reason that it is not written for, or not as it stands, on how many partitions."""
         found: dict[tuple[str, Reason], list[Standing]] = defaultdict(list)
         for row in self.rows:
-            if row.reason is not None:
-                found[row.group, row.reason].append(row)
+            if row.remark is not None:
+                found[row.group, row.remark].append(row)
         return [
             {
                 "group": group,
@@ -179,11 +188,12 @@ def _translated(selection: TopicSelection, groups: SourceGroups, translation: Gr
                 continue
             kind = both_ways if translation.comes_back(partition.topic) else one_way
             kind.append(_Asked(group, partition, commit))
-    yield from _answered(selection, one_way, translation.table(_table(one_way), both_ways=False))
+    yield from _at_the_end(_answered(selection, one_way, translation, both_ways=False), translation, both_ways=False)
     if both_ways and translation.both is None:
         yield from (Standing(one.group, one.partition, one.commit, reason=Reason.BOTH_WAYS) for one in both_ways)
     elif both_ways:
-        yield from _answered(selection, both_ways, translation.table(_table(both_ways), both_ways=True))
+        found = _answered(selection, both_ways, translation, both_ways=True)
+        yield from _at_the_end(found, translation, both_ways=True)
 
 
 def _recreated(groups: SourceGroups, translation: GroupTranslation) -> dict[TopicPartition, TopicPartition]:
@@ -212,7 +222,10 @@ def _table(asked: Sequence[_Asked]) -> pa.Table:
     )
 
 
-def _answered(selection: TopicSelection, asked: Sequence[_Asked], answers: pa.Table) -> Iterator[Standing]:
+def _answered(
+    selection: TopicSelection, asked: Sequence[_Asked], translation: GroupTranslation, *, both_ways: bool
+) -> Iterator[Standing]:
+    answers = translation.table(_table(asked), both_ways=both_ways)
     columns = [answers.column(name).to_pylist() for name in _ANSWER]
     for (group, partition, commit), *answer in zip(asked, *columns, strict=True):
         to_topic, to_offset, how, reason, behind, read_again = answer
@@ -225,6 +238,29 @@ def _answered(selection: TopicSelection, asked: Sequence[_Asked], answers: pa.Ta
         else:
             found = Checkpoint(commit.offset, to_offset, commit.metadata)
             yield Standing(group, partition, commit, twin, how, found, read_again=read_again)
+
+
+def _at_the_end(rows: Iterable[Standing], translation: GroupTranslation, *, both_ways: bool) -> Iterator[Standing]:
+    """The rows, and where a group is ahead of the mirror, how it stands at the mirror's own position."""
+    ahead: list[Standing] = []
+    asked: list[_Asked] = []
+    for row in rows:
+        if row.reason is Reason.AHEAD and row.source and row.committed and row.behind is not None:
+            ahead.append(row)
+            # Of the commit's words nothing is known but that they belong to its own offset.
+            asked.append(_Asked(row.group, row.source, Commit(row.committed.offset - row.behind)))
+        else:
+            yield row
+    if not ahead:
+        return
+    answers = translation.table(_table(asked), both_ways=both_ways)
+    ends, read_again = (answers.column(name).to_pylist() for name in ("to_offset", "read_again"))
+    for row, one, end, again in zip(ahead, asked, ends, read_again, strict=True):
+        if end is None:
+            yield row
+            continue
+        found = Checkpoint(one.commit.offset, end)
+        yield replace(row, how=str(How.END_OF_COPY), checkpoint=found, reason=None, read_again=again)
 
 
 def _not_mirrored(selection: TopicSelection, topic: str) -> Reason:

@@ -122,7 +122,7 @@ class TakeoverPlanning:
         found = standings(self._selection, groups, translation, there)
         left_over = [] if said.groups is not None else self._not_in(known.left_out, groups)
         chosen = [row for row in (*found.rows, *left_over) if request.takes(row.group)]
-        starts = Starting(request, translation, there).starts(target, chosen)
+        starts = Starting(request, there).starts(target, chosen)
         promotion = target.run(plan_promotion(target, flow, {twin.topic for twin in positions}))
         age = None if said.lags is not None else self._heartbeat_age(target)
         lost = losses(flow, positions, said.lags, known.ends, age)

@@ -1,6 +1,6 @@
 """From where every group stands to where it goes on, by the strategy that was asked for.
 
-standings  --translated-->  an offset that means the same, or for a group ahead of the mirror the end of the copy
+standings  --translated-->  as they stand: an offset that means the same, or the end of the copy
            --by time, earliest, latest-->  an offset of the target's own log
                                               --held against what the group has on the target-->  rows, left out
 """
@@ -11,14 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
-
 from twinlog.cluster.log_offsets import AtTime, OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
 from twinlog.model.checkpoints import IN_USE, Checkpoint, Decision, Reason, decide
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.takeover import GroupLeftOut, GroupStart, How, Request, Strategy
-from twinlog.operations.group_translation import GroupTranslation
 from twinlog.operations.standings import Standing, TargetGroups
 
 _UNTOUCHABLE = frozenset({Reason.NOT_AUTHORIZED, Reason.REFUSED, Reason.LONG_METADATA})
@@ -62,9 +59,8 @@ class Starts:
 class Starting:
     """One takeover's way from standings to starts."""
 
-    def __init__(self, request: Request, translation: GroupTranslation, there: TargetGroups) -> None:
+    def __init__(self, request: Request, there: TargetGroups) -> None:
         self._request = request
-        self._translation = translation
         self._there = there
 
     def starts(self, target: RawClient, rows: Iterable[Standing]) -> Starts:
@@ -76,38 +72,10 @@ class Starting:
                 strategy = strategies[row.group] = self._request.strategy_of(row.group)
             by_strategy[strategy].append(row)
         found = chain(
-            self._over_own(self._at_the_end(by_strategy[Strategy.TRANSLATED])),
+            self._over_own(by_strategy[Strategy.TRANSLATED]),
             self._over_own(self._by_the_log(target, by_strategy)),
         )
         return Starts(tuple(sorted(found, key=lambda row: (row.group, row.target or row.source or _NOWHERE))))
-
-    def _at_the_end(self, rows: Sequence[Standing]) -> Iterator[Standing]:
-        """The rows, and where a group is ahead of the mirror the end of what was copied: it has read all of it."""
-        for both_ways in (False, True):
-            ahead = [row for row in rows if self._is_ahead(row) and self._comes_back(row) is both_ways]
-            if ahead:
-                yield from self._ends(ahead, both_ways)
-        yield from (row for row in rows if not self._is_ahead(row))
-
-    @staticmethod
-    def _is_ahead(row: Standing) -> bool:
-        return row.reason is Reason.AHEAD and row.committed is not None and row.behind is not None
-
-    def _comes_back(self, row: Standing) -> bool:
-        return row.source is not None and self._translation.comes_back(row.source.topic)
-
-    def _ends(self, rows: Sequence[Standing], both_ways: bool) -> Iterator[Standing]:
-        asked = [(row.source, row.committed.offset - (row.behind or 0)) for row in rows if row.source and row.committed]
-        table = pa.table(
-            {
-                "topic": pa.array([partition.topic for partition, _ in asked], pa.string()),
-                "partition": pa.array([partition.partition for partition, _ in asked], pa.int32()),
-                "offset": pa.array([position for _, position in asked], pa.int64()),
-            }
-        )
-        offsets = self._translation.table(table, both_ways=both_ways).column("to_offset").to_pylist()
-        for row, offset in zip(rows, offsets, strict=True):
-            yield row if offset is None else self._decided(row, offset, How.END_OF_COPY)
 
     def _by_the_log(self, target: RawClient, by_strategy: Mapping[Strategy, Sequence[Standing]]) -> Iterator[Standing]:
         for strategy, how, at in (

@@ -82,16 +82,16 @@ def test_the_verbs_say_where_groups_go_on(
     plan_alone = said(capsys, file, "translate", name, "--group", group)
 
     assert (written["skipped"], written["notes"]) == (None, [])
-    assert (written["groups_ready"], written["groups_not_ready"], written["commits"]) == (1, 1, 1)
+    assert (written["groups_ready"], written["groups_not_ready"], written["commits"]) == (2, 0, 2)
     assert [(row["group"], row["reason"], row["behind"]) for row in written["left_out"]] == [(ahead, Reason.AHEAD, 10)]
     for row in (status, counted, alone):
-        assert (row["groups_ready"], row["groups_not_ready"]) == (1, 1)
-    assert [(row["group"], row["ready"], row["unread"]) for row in status["groups"]] == [
-        (ahead, False, 0),
-        (group, True, 15),
+        assert (row["groups_ready"], row["groups_not_ready"]) == (2, 0)
+    assert [(row["group"], row["ready"], row["unread"], row["reasons"]) for row in status["groups"]] == [
+        (ahead, True, 0, [Reason.AHEAD]),
+        (group, True, 15, []),
     ]
     assert [[(one["target_topic"], one["target_offset"]) for one in row["offsets"]] for row in status["groups"]] == [
-        [(flow.twin(topic), None)],
+        [(flow.twin(topic), 20)],
         [(flow.twin(topic), 5)],
     ]
     assert f"{flow.twin(topic)}-0@5" in shown

@@ -9,7 +9,7 @@ import pytest
 
 from local.kafka import KafkaClusters
 from support.group_logs import all_of, filled
-from support.groups import checkpoint, checkpointing, commit, committed, delete_group, planning
+from support.groups import checkpoint, checkpointing, commit, committed, delete_group, planning, read
 from support.mirroring import Twins, producer
 from support.silent import closed_port
 from support.source_logs import fill
@@ -63,7 +63,8 @@ def test_one_group_is_planned_with_the_source_gone(
     ]
     assert (alone.plan, alone.lost_records) == (there.plan, None)
     assert "checkpoints" in alone.notes[0]
-    assert [row["reason"] for row in gone.plan(f"ahead-{mark}").left_out] == [Reason.AHEAD]
+    (ahead,) = gone.plan(f"ahead-{mark}").plan
+    assert (ahead["how"], ahead["unread"]) == ("end of copy", 0)
     assert [row["reason"] for row in gone.plan(f"nobody-{mark}").left_out] == [Reason.NO_COMMIT]
 
 
@@ -111,19 +112,36 @@ def test_a_damaged_readiness_table_stands_in_the_way_of_nothing(flow: Twins, top
 
 
 def test_what_was_known_only_of_the_last_pass_is_left_out_with_the_source_gone(
-    flow: Twins, topic: str, group: str
+    flow: Twins, mark: str, topic: str, group: str
 ) -> None:
-    filled(flow, topic, partitions=2)
-    commit(flow.source_servers, group, topic, {0: 10, 1: 10_000})
+    filled(flow, topic, partitions=1)
+    elsewhere = f"elsewhere-{mark}x"
+    flow.create(elsewhere)
+    commit(flow.source_servers, group, topic, {0: 10})
+    commit(flow.source_servers, group, elsewhere, {0: 0})
     flow.mirror()
     checkpoint(flow)
 
     gone = planning(flow, source_servers=closed_port())
-    found, by_time = gone.plan(group), gone.plan(group, at_ms=0)
+    for found in (gone.plan(group), gone.plan(group, at_ms=0)):
+        assert [(row["topic"], row["partition"]) for row in found.plan] == [(flow.twin(topic), 0)]
+        assert [(row["topic"], row["reason"]) for row in found.left_out] == [(elsewhere, Reason.NOT_TAKEN)]
 
-    assert [row["partition"] for row in found.plan] == [0]
-    assert [(row["partition"], row["reason"]) for row in found.left_out] == [(1, Reason.AHEAD)]
-    assert [row["partition"] for row in by_time.plan] == [0, 1]
+
+def test_a_group_that_was_ahead_goes_on_at_its_own_position_once_that_is_copied_with_the_source_gone(
+    flow: Twins, topic: str, group: str
+) -> None:
+    filled(flow, topic, partitions=1)
+    flow.mirror()
+    fill(flow.source_servers, topic, ["read"])
+    read(flow.source_servers, group, topic)
+    checkpoint(flow)
+    fill(flow.source_servers, topic, ["not read"])
+    flow.mirror()
+
+    (row,) = planning(flow, source_servers=closed_port()).plan(group).plan
+
+    assert (row["how"], row["unread"]) == ("copied", 1)
 
 
 def test_offsets_by_time_are_those_of_the_first_record_of_that_time(flow: Twins, topic: str, group: str) -> None:

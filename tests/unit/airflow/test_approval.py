@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import DAG, task
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import DownstreamTasksSkipped, TaskAwaitingInput
@@ -93,6 +94,14 @@ def test_it_asks_what_the_plan_says_and_takes_no_answer_for_no(
 
 def test_whoever_has_approved_by_starting_it_is_not_asked(approval: Approval) -> None:
     assert approval.execute(context(approval, without_asking=True)) is None
+
+
+def test_what_always_asks_asks_whoever_started_it_too(approval: Approval, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HITLOperator, "execute", lambda *_: "asked")
+    with DAG("migrate__nyc_to_lon", params=asking_params()):
+        asked = Approval(flow_name="nyc->lon", plan_task="offer", task_id="again", always_asks=True)
+    assert approval.execute(context(approval, without_asking=True)) is None
+    assert asked.execute(context(asked, without_asking=True)) == "asked"
 
 
 def test_after_a_no_nothing_behind_runs_whatever_its_trigger_rule(approval: Approval) -> None:

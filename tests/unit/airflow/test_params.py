@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from airflow.sdk import ParamsDict
 from airflow.sdk.exceptions import ParamValidationError
+from airflow.utils.types import DagRunType
 
 from twinlog.airflow.params import run_limits, run_params
 from twinlog.errors import ConfigurationError
@@ -14,11 +19,15 @@ from twinlog.operations.run_scope import Limits
 FLOW = Flow("nyc", "lon", budget_bytes=1_000, budget_seconds=60)
 
 
-def filled(**values: object) -> Limits:
+BY_HAND = SimpleNamespace(run_type="manual", data_interval_start=None, data_interval_end=None)
+
+
+def filled(run: Any = BY_HAND, **values: object) -> Limits:
     """What a run is limited to whose form was filled in so."""
     fields = ParamsDict(run_params(FLOW))
     fields.update(values)
-    return run_limits(fields.validate())
+    context: Any = {"params": fields.validate(), "dag_run": run}
+    return run_limits(context)
 
 
 def test_a_form_that_is_left_as_it_is_limits_nothing() -> None:
@@ -30,6 +39,17 @@ def test_what_is_filled_in_limits_the_run() -> None:
     limits = filled(max_bytes=10, max_seconds=5, topics=["orders"], until="2026-01-31T12:00:00+01:00")
     assert limits == Limits(10, 5, frozenset({"orders"}), 1_769_857_200_000)
     assert filled(until="2026-01-31T11:00:00Z").until_ms == limits.until_ms
+
+
+def test_a_run_of_airflow_s_own_backfill_copies_its_interval_and_any_other_all_there_is() -> None:
+    begins, ends = datetime(2026, 1, 31, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+    day = {"data_interval_start": begins, "data_interval_end": ends}
+    backfill = SimpleNamespace(run_type=DagRunType.BACKFILL_JOB, **day)
+
+    assert filled(backfill) == Limits(from_ms=1_769_817_600_000, until_ms=1_769_904_000_000)
+    assert filled(backfill, until="2026-01-31T11:00:00Z").until_ms == 1_769_857_200_000
+    assert filled(backfill, until="2027-01-31T11:00:00Z").until_ms == 1_769_904_000_000
+    assert filled(SimpleNamespace(run_type=DagRunType.SCHEDULED, **day)) == Limits()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.errors import FlowStateError
-from twinlog.model.migration import ALLOWED, Migration, Phase, from_json, to_value
+from twinlog.errors import FlowStateError, SettingError
+from twinlog.model.migration import ALLOWED, Migration, Phase, from_json, named_beginning, to_value
 from twinlog.model.offsets import TopicPartition
 
 TEXTS = st.lists(st.text(), max_size=3).map(tuple)
@@ -59,6 +59,13 @@ def test_nothing_is_cut_over_that_was_not_proven_and_then_planned(steps: list[Ph
         if phase is Phase.CLEAN_UP:
             assert seen[place - 2 : place] == [Phase.CUT_OVER, Phase.SWITCHOVER]
             assert Phase.PROOF in seen[:place]
+
+
+def test_where_a_partition_begins_is_read_as_people_write_it() -> None:
+    assert named_beginning("orders:0:1200") == (TopicPartition("orders", 0), 1200)
+    for wrong in ("orders", "orders:0", "orders:a:1", "orders:0:-1", ":0:1", "orders:0:1:2"):
+        with pytest.raises(SettingError, match="expected TOPIC:PARTITION:OFFSET"):
+            named_beginning(wrong)
 
 
 def test_what_was_begun_at_named_offsets_is_found_by_partition() -> None:

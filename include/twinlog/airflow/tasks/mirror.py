@@ -22,9 +22,9 @@ from airflow.sdk import TriggerRule, get_current_context, task
 from twinlog.airflow.frame import NO_POOL
 from twinlog.airflow.lineage import update_assets
 from twinlog.airflow.metrics import send, tell_errors, tells_errors
-from twinlog.airflow.params import run_limits
+from twinlog.airflow.params import is_backfill, run_limits
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
-from twinlog.errors import ClusterError
+from twinlog.errors import ClusterError, FlowStateError
 from twinlog.intake.extensions import naming_of
 
 if TYPE_CHECKING:
@@ -55,8 +55,10 @@ def plan(flow_name: str) -> dict[str, Any]:
     reach = TaskReach(flow_name)
     looking = Looking(reach.topology, reach.flow, reach.ends(), reach.ledger())
     began = time.monotonic()
-    found = looking.look(new_run_id(), run_limits(context["params"]))
+    found = looking.look(new_run_id(), run_limits(context))
     log.info("%s", found.sentence)
+    if found.refused is not None and is_backfill(context):
+        raise FlowStateError(f"the interval was not copied: {found.refused}")
     for finding in found.findings[:LISTED_AT_MOST]:
         log.warning("%s", finding.message)
     planned = listed(found.to_json(), "findings", "new_topics")
