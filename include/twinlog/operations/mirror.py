@@ -56,6 +56,7 @@ from twinlog.operations.run_scope import (
     Ends,
     Limits,
     begins,
+    not_shown,
     plan_of_run,
     seconds_of_run,
     topics_of_run,
@@ -179,6 +180,7 @@ class Mirror:
         names = [topic.name for topic in scene.topics]
         as_of_ms = time.time_ns() // 1_000_000
         found = target.run(survey(source, target, self._flow, self._policy, names))
+        hidden = not_shown(self._topology, self._flow, scene.sides, limits, found.other_twins)
         lanes = lease.record.lanes
         keeper = PositionKeeper(self._flow, lease.holder, lease.record, self._ends.target, target, self._ledger)
         found = replace(found, partitions=keeper.recover(found.partitions))
@@ -207,6 +209,7 @@ class Mirror:
             lanes=tuple(reports),
             findings=(
                 *scene.refused,
+                *hidden,
                 *found.findings,
                 *anew,
                 *planned_findings(planned),

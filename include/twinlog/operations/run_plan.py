@@ -27,7 +27,16 @@ from twinlog.operations.migration_evidence import reason_to_stay_away
 from twinlog.operations.mirror_result import failures_of, planned_findings
 from twinlog.operations.position_keeping import renewal_due
 from twinlog.operations.recording import anything_new
-from twinlog.operations.run_scope import NO_LIMITS, Ends, Limits, begins, plan_of_run, topics_of_run, up_to_time
+from twinlog.operations.run_scope import (
+    NO_LIMITS,
+    Ends,
+    Limits,
+    begins,
+    not_shown,
+    plan_of_run,
+    topics_of_run,
+    up_to_time,
+)
 from twinlog.operations.survey import survey
 from twinlog.operations.twin_planning import Sides
 from twinlog.operations.way_back import compacted_both_ways
@@ -148,7 +157,8 @@ class Looking:
         names = [topic.name for topic in topics if topic.name not in left_out]
         found = target.run(survey(source, target, self.flow, naming_of(self.flow), names, in_step=False))
         partitions = up_to_time(source, self._with_forgotten(found.partitions), limits.until_ms)
-        return partitions, (*refused, *found.findings)
+        hidden = not_shown(self.topology, self.flow, sides, limits, found.other_twins)
+        return partitions, (*refused, *hidden, *found.findings)
 
     def _with_forgotten(self, found: Partitions) -> Partitions:
         """With the positions that the target has forgotten, as far as the ledger knows them."""

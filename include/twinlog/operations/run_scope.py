@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from twinlog.cluster.access import ClusterAccess
@@ -13,11 +13,13 @@ from twinlog.cluster.raw import RawClient
 from twinlog.errors import ClusterUnreachableError, ConfigurationError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.model.budget import Budget
+from twinlog.model.findings import Finding
 from twinlog.model.lanes import lane_of
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.plan import Decision, Partitions, Plan, Rules, StartAt, plan
 from twinlog.model.selection import LeftOut, TopicSelection
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.hidden_topics import hidden_topics, mirrored_before, named_by, not_copied
 from twinlog.operations.sync_scope import keeps_to_twins
 from twinlog.operations.twin_planning import Sides
 
@@ -58,8 +60,7 @@ def topics_of_run(topology: Topology, flow: Flow, sides: Sides, limits: Limits) 
     """The source's topics that the flow takes, of those that this run is limited to; one that was named and can't be
     taken is an error, since whoever named it waits for its records."""
     source = sides.source_view
-    named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
-    selection = TopicSelection(topology, flow, named, topics_of(flow))
+    selection = selection_of(topology, flow)
     taken = [topic for topic in source.topics.values() if selection.left_out(topic.name) is None]
     if limits.topics is None and keeps_to_twins(flow, sides.target_view):
         twins, policy = sides.target_view.topics, naming_of(flow)
@@ -73,6 +74,23 @@ def topics_of_run(topology: Topology, flow: Flow, sides: Sides, limits: Limits) 
             "; ".join(_not_taken(flow, name, source, selection.left_out(name), taken) for name in wrong)
         )
     return chosen
+
+
+def selection_of(topology: Topology, flow: Flow) -> TopicSelection:
+    """The flow's choice of topics, with the filter and the naming that people wrote in Python."""
+    named = {other.name: naming_of(other) for other in topology.flows.values() if other.naming_policy}
+    return TopicSelection(topology, flow, named, topics_of(flow))
+
+
+def not_shown(
+    topology: Topology, flow: Flow, sides: Sides, limits: Limits, other_twins: Collection[str]
+) -> list[Finding]:
+    """What an unlimited run would copy and may not see; `other_twins` are those of topics that it did not find."""
+    if limits.topics is not None:
+        return []
+    selection = selection_of(topology, flow)
+    names = named_by(flow, selection) | mirrored_before(other_twins, naming_of(flow), selection)
+    return not_copied(sides.source, sides.source.run(hidden_topics(sides.source, sides.source_view, names)))
 
 
 def _not_taken(flow: Flow, name: str, source: ClusterMetadata, reason: LeftOut | None, taken: list[Topic]) -> str:

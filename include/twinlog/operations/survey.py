@@ -46,6 +46,8 @@ class Survey:
     """The source's high watermarks: beyond the last stable offset lies what open transactions hold back."""
     max_batch_bytes: dict[str, int]
     findings: tuple[Finding, ...]
+    other_twins: frozenset[str] = frozenset()
+    """Topics of the target beside the twins looked at that the flow has positions on."""
 
 
 async def survey(
@@ -99,7 +101,8 @@ async def survey(
         ],
     )
     limits = await max_batch_bytes(target, {pair.target_topic for pair in known})
-    return Survey(columns, dict(ends.offsets), limits, tuple(findings))
+    others = frozenset(partition.topic for partition in positions).difference(twins)
+    return Survey(columns, dict(ends.offsets), limits, tuple(findings), others)
 
 
 @dataclass(frozen=True)

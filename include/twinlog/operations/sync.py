@@ -18,6 +18,7 @@ from twinlog.model.sync_plan import SyncPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.model.twin_settings import NEEDED
 from twinlog.model.twin_topics import ReportKind
+from twinlog.operations.hidden_topics import hidden_topics, named_by
 from twinlog.operations.own_topics import (
     own_topics_on_source,
     own_topics_on_target,
@@ -91,7 +92,8 @@ async def _sync(
     plan = seen.plan(approved)
     withheld = () if approved else seen.withheld
     warnings = await preflight(*_preflight_sides(sides, rules, twins)) if asked.clients or first else []
-    failed = [*memory.lost, *twins.failed, *acls.failed, *clients.failed, *withheld]
+    hidden = await _hidden(sides, rules, memory.here) if asked.clients else []
+    failed = [*memory.lost, *hidden, *twins.failed, *acls.failed, *clients.failed, *withheld]
     if not dry_run:
         applying = Applying(sides.target, sides.target_view, rules, plan)
         noted = seen.noted(same_source=not withheld)
@@ -107,6 +109,14 @@ async def _sync(
         quotas=clients.quota_rows,
         preflight=tuple(warnings),
     )
+
+
+async def _hidden(sides: Sides, rules: SyncRules, made: Made) -> list[str]:
+    """What a whole sync says of the flow's topics that may not be seen; a run says it of each itself."""
+    known = {topic.source for topic in made.topics.values() if rules.takes(topic.source)}
+    names = named_by(rules.flow, rules.selection) | known
+    hidden = await hidden_topics(sides.source, sides.source_view, names)
+    return [one.said(sides.source) for one in hidden]
 
 
 def _preflight_sides(sides: Sides, rules: SyncRules, twins: TwinPlan) -> tuple[PreflightSide, PreflightSide]:

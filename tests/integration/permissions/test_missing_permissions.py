@@ -55,6 +55,50 @@ def test_topics_whose_settings_may_not_be_read_are_named(
     )
 
 
+def not_shown(flow: Twins, topic: str) -> str:
+    return (
+        f"cluster {flow.flow.source}: User:{MIRROR} is not allowed DESCRIBE on topic {topic}, so it is not copied; "
+        "if it is gone for good, add it to topics.exclude"
+    )
+
+
+def test_a_topic_that_the_flow_names_and_that_may_not_be_seen_is_named(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    hidden = f"{topic}-hidden"
+    nyc.create(hidden)
+    for name in (topic, hidden):
+        fill(flow.source_servers, name, ["a record"])
+    allow_copying(flow, topic, nyc, lon)
+    naming = limited.with_settings(topics=(topic, hidden), sync_topic_acls_enabled=False)
+    sentence = not_shown(flow, hidden)
+
+    result, looked, found = naming.mirror(), naming.look(), sync(naming)
+
+    assert result.failures == [sentence]
+    assert (result.recorded.records, looked.reasons) == (1, (sentence,))
+    assert found.failed == (sentence,)
+
+
+def test_a_topic_that_was_mirrored_and_may_no_longer_be_seen_is_named(
+    flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
+) -> None:
+    hidden = f"{topic}-hidden"
+    nyc.create(hidden)
+    flow.mirror()
+    for name in (topic, hidden):
+        fill(flow.source_servers, name, ["a record"])
+    allow_copying(flow, topic, nyc, lon)
+    bounded = limited.with_settings(sync_topic_acls_enabled=False)
+    sentence = not_shown(flow, hidden)
+
+    looked, result, found = bounded.look(), bounded.mirror(), sync(bounded)
+
+    assert result.failures == [sentence]
+    assert (result.recorded.records, looked.reasons[-1]) == (1, sentence)
+    assert found.failed == (sentence,)
+
+
 def test_a_twin_that_may_not_be_created_is_named_and_the_other_is_made(
     flow: Twins, limited: Twins, topic: str, nyc: Hand, lon: Hand
 ) -> None:
