@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
@@ -14,11 +15,12 @@ from pyarrow import parquet as pq
 from local.kafka import KafkaClusters
 from support.groups import commit, committed, read
 from support.guarded import as_mirror
-from support.migrating import cut_over, cutting_over, migrate, migrating, migration
-from support.mirroring import Twins, producer, twins
+from support.migrating import cut_over, cutting_over, migrate, migrating, migration, stamped
+from support.mirroring import Twins, create_topic, producer, twins
 from support.reading import read_committed
 from support.source_logs import fill
-from support.syncing import Hand, opposite
+from support.syncing import Hand, opposite, sync
+from support.waiting import await_condition
 from twinlog.cluster.copy_order import Executor, carry_out_here
 from twinlog.errors import FlowStateError
 from twinlog.model.flow_state import State
@@ -85,6 +87,29 @@ def test_applications_go_on_there_and_nothing_of_ours_is_left(flow: Twins, topic
         row["topic"]: row["records"] for row in pq.read_table(place.replace(".html", "-topics.parquet")).to_pylist()
     }
     assert topics[topic] == 120
+
+
+def test_what_is_old_stays_until_the_cut_over_and_goes_by_its_age_afterwards(
+    guarded: KafkaClusters, tmp_path: Path, topic: str
+) -> None:
+    # lon looks every second for what is to be deleted.
+    source, target = (guarded[name].bootstrap_servers for name in ("nyc", "lon"))
+    flow = twins(source, target, tmp_path, (topic,), naming="identity", canary_enabled=False)
+    yesterday_ms = int((time.time() - 24 * 3600) * 1000)
+    flow.create(topic, retention_ms="90000000")
+    stamped(source, topic, range(20), yesterday_ms)
+
+    migrate(flow)
+    Hand(source).set(topic, retention_ms="3600000")
+    sync(flow)
+    create_topic(target, f"{topic}.not-held", 1, {"retention.ms": "3600000"})
+    stamped(target, f"{topic}.not-held", range(20), yesterday_ms)
+    await_condition(lambda: not read_committed(target, f"{topic}.not-held")[0], "what is not held is deleted", 60)
+    before = read_committed(target, topic)[0]
+    cut_over(flow)
+
+    assert len(before) == 20
+    await_condition(lambda: not read_committed(target, topic)[0], "it is deleted by its age", 60)
 
 
 def test_a_scheduler_that_has_not_heard_of_it_does_not_begin_anew(flow: Twins, topic: str) -> None:
