@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.airflow_site import RUN_TIMEOUT_S, Site, dag_of
+from support.airflow_site import PARSE_TIMEOUT_S, RUN_TIMEOUT_S, Site, dag_of
 from support.groups import commit, committed
 from support.migrating import stamped
 from support.mirroring import create_topic
@@ -31,6 +31,7 @@ def test_a_cluster_is_moved_and_asks_before_the_cut_over_and_before_it_cleans_up
         fill(nyc, topic, range(300), partition)
     commit(nyc, group, topic, {0: 30, 1: 300})
     dag_id = dag_of("migrate", "moved")
+    client.await_dag(dag_id, PARSE_TIMEOUT_S)
 
     form = {"throttle": 20, "priority": [".*-moved-.*"], "blackouts": None, "without_asking": False}
     first = client.trigger(dag_id, form)

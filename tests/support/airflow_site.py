@@ -21,7 +21,7 @@ import yaml
 
 from local import airflow, places, ports
 from local.airflow import LocalAirflow
-from local.airflow_client import AirflowCallError, AirflowClient, DagRun, await_condition
+from local.airflow_client import AirflowClient, DagRun, await_condition
 from local.kafka import KafkaClusters
 from support.mirroring import NO_HEARTBEATS
 from support.reading import Seen, read_committed
@@ -120,16 +120,12 @@ class Site:
     def say(self, run: DagRun, task: str, option: str) -> None:
         """A person's answer, as soon as the task asks for one."""
 
-        def said() -> bool:
-            try:
-                self.client.answer(run, task, option)
-            except AirflowCallError as error:
-                if error.status != 404 or self.client.run(run).finished:
-                    raise
-                return False
-            return True
+        def asks() -> bool:
+            assert not self.client.run(run).finished, f"{run.run_id} ended before {task} asked"
+            return bool(self.client.task(run, task)["state"] == "awaiting_input")
 
-        await_condition(said, RUN_TIMEOUT_S, f"{task} of {run.run_id} to ask")
+        await_condition(asks, RUN_TIMEOUT_S, f"{task} of {run.run_id} to ask")
+        self.client.answer(run, task, option)
 
     def runs_beside(self, dag_id: str, known: set[str], count: int) -> list[DagRun]:
         """So many runs of the DAG that are not known yet, in the order in which they were due."""

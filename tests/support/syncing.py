@@ -108,6 +108,12 @@ class Hand:
     def topics(self) -> set[str]:
         return set(self.admin.list_topics(timeout=10).topics)
 
+    def groups(self) -> set[str]:
+        """Whoever has committed offsets or members."""
+        found = self.admin.list_consumer_groups(request_timeout=10).result()
+        assert not found.errors
+        return {group.group_id for group in found.valid}
+
     def allow(self, who: str, operation: str, name: str, **said: Any) -> None:
         acl = binding(who, operation, name, **said)
         _done(self.admin.create_acls([acl]))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import principal_of
 from twinlog.errors import ConfigurationError, FlowStateError
@@ -58,7 +59,9 @@ def begin(flow: Flow, ends: Ends, asked: Asked, migration_id: str) -> Migration:
         )
     with ends.target.raw() as target, ends.source.raw(beside=target) as source:
         view = target.run(target.metadata())
-        names = view.topics.keys() | source.run(source.metadata()).topics.keys()
+        there = source.run(source.metadata())
+        _demand_partitions(flow, there, asked)
+        names = view.topics.keys() | there.topics.keys()
         target.run(create_internal_topics(target, flow, flow.lanes, view, principal_of(ends.target.settings)))
 
         def decide(record: FlowRecord) -> FlowRecord:
@@ -104,6 +107,14 @@ def end(flow: Flow, target: RawClient, migration_id: str) -> None:
         return replace(record, migration=None)
 
     target.run(flow_store(flow, target).change(ended))
+
+
+def _demand_partitions(flow: Flow, there: ClusterMetadata, asked: Asked) -> None:
+    """A slip of the pen would copy from the beginning what was to begin later."""
+    for one in asked.from_offsets:
+        topic = there.topics.get(one.topic)
+        if topic is None or one.partition >= len(topic.partitions):
+            raise ConfigurationError(f"cluster {flow.source} shows no partition {one}, which was to begin at an offset")
 
 
 def _changed(flow: Flow, migration: Migration, asked: Asked) -> Migration:

@@ -15,7 +15,7 @@ from support.source_logs import delete_records, fill
 from support.syncing import Hand
 from twinlog.cluster.copier import LaneReport
 from twinlog.cluster.copy_order import CopyOrder, carry_out_here
-from twinlog.errors import FlowStateError
+from twinlog.errors import ConfigurationError, FlowStateError
 from twinlog.model.backfill import Priorities
 from twinlog.model.blackouts import DAYS, Blackouts
 from twinlog.model.migration import Phase
@@ -94,6 +94,8 @@ def test_it_begins_at_a_time_or_an_offset_and_counts_what_lies_before(flow: Twin
     assert skipped == {0: 20, 1: 40, 2: 5}
     assert [int(one.value) for one in flow.read_target(topic)[0]] == list(range(30, 50))
     assert [int(one.value) for one in flow.read_target(topic)[1]] == list(range(40, 50))
+    with pytest.raises(ConfigurationError, match=f"shows no partition {topic}-4"):
+        migrate(flow, from_offsets={TopicPartition(topic, 4): 1})
     with pytest.raises(FlowStateError, match="where it begins, and what it adopts, was settled"):
         migrate(flow, from_ms=begin_ms - 5)
 

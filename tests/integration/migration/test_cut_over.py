@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from pyarrow import parquet as pq
 
 from local.kafka import KafkaClusters
 from support.groups import commit, committed, read
 from support.guarded import as_mirror
-from support.migrating import cut_over, cutting_over, migrate, migrating, migration, stamped
+from support.migrating import cut_over, cutting_over, migrate, migrating, migration
 from support.mirroring import Twins, create_topic, producer, twins
 from support.reading import read_committed
 from support.source_logs import fill
@@ -44,8 +42,7 @@ def flow(kafka_pair: KafkaClusters, tmp_path: Path, topic: str) -> Twins:
 def ours(flow: Twins) -> set[str]:
     """All that is on either cluster by a name that only this flow gives."""
     found = {name for servers in (flow.source_servers, flow.target_servers) for name in Hand(servers).topics()}
-    groups = AdminClient({"bootstrap.servers": flow.target_servers}).list_consumer_groups().result().valid
-    found |= {group.group_id for group in groups}
+    found |= Hand(flow.target_servers).groups()
     return {name for name in found if flow.flow.source in name or flow.flow.target in name}
 
 
@@ -64,6 +61,7 @@ def test_applications_go_on_there_and_nothing_of_ours_is_left(flow: Twins, topic
     done = cut_over(flow)
     over = target.overrides(topic)
     seen += read(flow.target_servers, group, topic)
+    before = ours(flow)
     cleaned = migrating(flow).clean_up()
     again = migrating(flow).clean_up()
 
@@ -73,6 +71,7 @@ def test_applications_go_on_there_and_nothing_of_ours_is_left(flow: Twins, topic
     assert not {"retention.bytes", "min.compaction.lag.ms", "max.compaction.lag.ms"} & over.keys()
     assert sorted(int(value) for _, value in seen.elements()) == list(range(120))
     assert cleaned.failures == ()
+    assert f"twinlog.{flow.flow.name}" in before
     assert ours(flow) == set()
     assert again.notes == (f"{flow.flow.name} was cleaned up before",)
     assert target.overrides(topic) == over
@@ -89,27 +88,29 @@ def test_applications_go_on_there_and_nothing_of_ours_is_left(flow: Twins, topic
     assert topics[topic] == 120
 
 
-def test_what_is_old_stays_until_the_cut_over_and_goes_by_its_age_afterwards(
+def test_what_retention_would_take_stays_until_the_cut_over_and_goes_afterwards(
     guarded: KafkaClusters, tmp_path: Path, topic: str
 ) -> None:
     # lon looks every second for what is to be deleted.
     source, target = (guarded[name].bootstrap_servers for name in ("nyc", "lon"))
     flow = twins(source, target, tmp_path, (topic,), naming="identity", canary_enabled=False)
-    yesterday_ms = int((time.time() - 24 * 3600) * 1000)
-    flow.create(topic, retention_ms="90000000")
-    stamped(source, topic, range(20), yesterday_ms)
+    small = {"segment.bytes": "1048576", "retention.ms": "-1"}
+    records = [f"{number} " + "." * 100_000 for number in range(40)]
+    create_topic(source, topic, 1, {**small, "retention.bytes": "-1"})
+    fill(source, topic, records)
 
     migrate(flow)
-    Hand(source).set(topic, retention_ms="3600000")
+    Hand(source).set(topic, retention_bytes="1048576")
     sync(flow)
-    create_topic(target, f"{topic}.not-held", 1, {"retention.ms": "3600000"})
-    stamped(target, f"{topic}.not-held", range(20), yesterday_ms)
-    await_condition(lambda: not read_committed(target, f"{topic}.not-held")[0], "what is not held is deleted", 60)
+    create_topic(target, f"{topic}.not-held", 1, {**small, "retention.bytes": "1048576"})
+    fill(target, f"{topic}.not-held", records)
+    await_condition(lambda: len(read_committed(target, f"{topic}.not-held")[0]) < 40, "what is not held is deleted", 60)
     before = read_committed(target, topic)[0]
-    cut_over(flow)
+    over = cut_over(flow)
 
-    assert len(before) == 20
-    await_condition(lambda: not read_committed(target, topic)[0], "it is deleted by its age", 60)
+    assert len(before) == 40
+    assert over.failures == ()
+    await_condition(lambda: len(read_committed(target, topic)[0]) < 40, "it is deleted by its size", 60)
 
 
 def test_a_scheduler_that_has_not_heard_of_it_does_not_begin_anew(flow: Twins, topic: str) -> None:

@@ -20,7 +20,7 @@ QUIET = {
     "emit.heartbeats.enabled": False,
     "heartbeats.replication.enabled": False,
     "emit.checkpoints.enabled": False,
-    "emit.offset.syncs.enabled": False,
+    "emit.offset-syncs.enabled": False,
     "canary.enabled": False,
     "replication.factor": 1,
 }

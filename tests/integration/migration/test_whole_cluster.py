@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from local.kafka import KafkaClusters, KafkaSpec, start
 from support.crashing import ChildRun, Job, Step, Work
@@ -155,8 +154,7 @@ def test_nothing_is_lost_or_doubled_and_nothing_of_ours_is_left(clusters: KafkaC
     # Nothing of ours, and all of theirs.
     assert Hand(old).topics() - before[old] - OF_KAFKA == set()
     assert Hand(new).topics() - before[new] - OF_KAFKA == set(TOPICS)
-    groups = AdminClient({"bootstrap.servers": new}).list_consumer_groups().result().valid
-    assert {group.group_id for group in groups} == {f"{topic}.readers" for topic in seen}
+    assert Hand(new).groups() == {f"{topic}.readers" for topic in seen}
     allowed = {(who, operation, pattern) for who, _, operation, pattern, _ in Hand(new).acls("shop.")}
     assert allowed == {("User:alice", "READ", "PREFIXED"), ("User:bob", "WRITE", "PREFIXED")}
     assert Hand(new).overrides(ORDERS)["retention.ms"] == "86400000"
