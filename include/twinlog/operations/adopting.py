@@ -6,6 +6,9 @@ segments in the flow's journal, with the position behind the last of them, and f
 flow: translation, reconciliation and failover know it. What is not one to one is told, with the records that it is
 about.
 
+A partition that can't be gone on with ends it, once the others are adopted: copied from its beginning, as it would be
+by a run, all that the twin has would be there twice.
+
 MirrorMaker 2's own notes, its offset syncs and what its Connect kept, must agree with what was found. It must be
 stopped: while its workers have a group, or a twin grows, nothing is adopted.
 """
@@ -23,6 +26,7 @@ from twinlog.cluster.groups import list_groups
 from twinlog.cluster.inventory import topic_settings
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.refusals import named
 from twinlog.errors import AdoptionError
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.store import Ledger
@@ -31,6 +35,8 @@ from twinlog.model.naming import HEARTBEATS, offset_syncs_topic
 from twinlog.model.offsets import PartitionPair, TopicPartition
 from twinlog.model.plan import Partitions
 from twinlog.model.topology import Flow, Topology
+from twinlog.operations.directions import other_direction
+from twinlog.operations.flow_gate import record_of
 from twinlog.operations.lease import flow_store, held
 from twinlog.operations.log_comparing import Comparing, Notes, Outcome
 from twinlog.operations.recording import bring_up_to_date
@@ -61,10 +67,14 @@ class Adoption:
         return [one for one in self.outcomes if one.next_offset is not None]
 
     @property
+    def refused(self) -> list[str]:
+        """What can't be gone on with, and why, partition by partition."""
+        return [f"{one.source}: not adopted: {one.refused}" for one in self.outcomes if one.refused]
+
+    @property
     def sentences(self) -> list[str]:
-        """What people must know, partition by partition."""
-        refused = [f"{one.source}: not adopted: {one.refused}" for one in self.outcomes if one.refused]
-        return refused + [f"{one.source}: {note}" for one in self.outcomes for note in one.notes]
+        """What people must know of the others, partition by partition."""
+        return [f"{one.source}: {note}" for one in self.outcomes for note in one.notes]
 
 
 @dataclass(frozen=True)
@@ -95,11 +105,10 @@ class Adopting:
 
     def _compare(self, comparing: Comparing) -> tuple[Outcome, Adopted | None]:
         outcome, adopted = comparing.run()
-        self.tell(
-            f"{outcome.source}: {outcome.records:,} records are the source's"
-            if adopted is not None
-            else f"{outcome.source}: not adopted: {outcome.refused}"
-        )
+        if adopted is not None:
+            self.tell(f"{outcome.source}: {outcome.records:,} records are the source's")
+        else:
+            self.tell(f"{outcome.source}: not adopted: {outcome.refused or '; '.join(outcome.notes)}")
         return outcome, adopted
 
     def _write(self, target: RawClient, found: Partitions, compared: list[tuple[Outcome, Adopted | None]]) -> Adoption:
@@ -146,9 +155,7 @@ class Adopting:
             )
 
     def _survey(self, source: RawClient, target: RawClient) -> Partitions:
-        sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
-        topics = [topic.name for topic in topics_of_run(self.topology, self.flow, sides, NO_LIMITS)]
-        return target.run(survey(source, target, self.flow, naming_of(self.flow), topics)).partitions
+        return _survey(self.topology, self.flow, source, target)
 
     def _notes(self, source: RawClient, target: RawClient) -> Notes:
         client = source if self.flow.offset_syncs_topic_location == "source" else target
@@ -163,6 +170,34 @@ class Adopting:
             if partition is not None:
                 notes.read_to[partition] = offset + 1
         return notes
+
+
+def demand_own_twins(topology: Topology, flow: Flow, ends: Ends) -> None:
+    """Of a flow that has never run, every twin must be empty: whoever has filled it copied what is about to be copied.
+
+    Where a name is mirrored both ways the target's applications have.
+    """
+    with ends.target.raw() as target, ends.source.raw(beside=target) as source:
+        if target.run(record_of(flow, target)).lanes or other_direction(topology, flow) is not None:
+            return
+        found = _survey(topology, flow, source, target)
+    full = [
+        str(pair.target)
+        for pair, end in zip(found.pairs, found.target_ends, strict=True)
+        if end and pair.source_topic != HEARTBEATS
+    ]
+    if full:
+        raise AdoptionError(
+            f"cluster {flow.target}: {named(full)} hold records that {flow.name} has not copied. Another mirror's are "
+            "gone on with by --adopt; otherwise delete these topics, or, where they are to be added to, let `twinlog "
+            "mirror` do that first"
+        )
+
+
+def _survey(topology: Topology, flow: Flow, source: RawClient, target: RawClient) -> Partitions:
+    sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
+    topics = [topic.name for topic in topics_of_run(topology, flow, sides, NO_LIMITS)]
+    return target.run(survey(source, target, flow, naming_of(flow), topics)).partitions
 
 
 def run_of(migration: str) -> str:

@@ -86,7 +86,8 @@ class Comparing:
             self._take(batch)
         matching = self._matching
         if matching is None:
-            return Outcome(self._pair.source, refused="its twin holds no record"), None
+            # Nothing that could be there twice.
+            return Outcome(self._pair.source, notes=("its twin holds no record any more, so it is copied",)), None
         refused = self._refused(matching)
         notes = tuple(_notes(matching, self._found.records))
         if refused is not None:

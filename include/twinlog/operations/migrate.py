@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from twinlog.cluster.copy_order import Executor
-from twinlog.errors import ClusterError, FlowStateError
+from twinlog.errors import AdoptionError, ClusterError, FlowStateError
 from twinlog.ledger.store import Ledger
 from twinlog.model.migration import Migration, Phase
 from twinlog.model.reconciliation import Verdict
 from twinlog.model.topology import Flow, Topology
-from twinlog.operations.adopting import Adopting, Adoption
+from twinlog.operations.adopting import Adopting, Adoption, demand_own_twins
 from twinlog.operations.adopting import Mirror as OtherMirror
 from twinlog.operations.backfill_progress import Left
 from twinlog.operations.backfilling import HELD_BACK_S, Backfilled, Backfilling, Wait, left_of, sum_of
@@ -113,6 +113,12 @@ class Migrating:
             )
         adoption = self._adopt(migration)
         notes += adoption.sentences
+        if adoption.refused:
+            self.course.evidence(migration).note(notes)
+            raise AdoptionError(
+                f"{'; '.join(adoption.refused)}. Copied from their beginning, they would hold everything twice: delete "
+                f"these twins on {self._flow.target}, then go on with `twinlog migrate`, which copies them anew"
+            )
         adopted = sum(one.records for one in adoption.adopted)
         said = f"{len(synced.changes):,} changes on {self._flow.target}" + (
             f"; {adopted:,} records of another mirror were compared with the source's and adopted" if adopted else ""
@@ -256,6 +262,7 @@ class Migrating:
 
     def _adopt(self, migration: Migration) -> Adoption:
         if migration.adopts is None:
+            demand_own_twins(self._topology, self._flow, self._ends)
             return Adoption()
         mirror = OtherMirror(migration.adopts)
         topology, flow, ends, ledger = self._topology, self._flow, self._ends, self._ledger

@@ -7,11 +7,12 @@ import pytest
 from support.feeding import Feeder
 from support.groups import staying
 from support.ledger_check import await_settled, check_twins, flow_positions, ledger_rows
-from support.migrating import copy_as_mirror_maker, leave_offset_syncs, migrate, migrating, stamped
+from support.migrating import copy_as_mirror_maker, leave_offset_syncs, migrate, migrating, migration, stamped
 from support.mirroring import Twins, create_topic
 from support.reading import read_with_offsets
-from support.source_logs import COMPACTED, clean_often, compacted_log, delete_records, fill
+from support.source_logs import COMPACTED, clean_often, compacted_log, delete_records, delete_topic, fill
 from twinlog.errors import AdoptionError
+from twinlog.model.migration import Phase
 from twinlog.model.naming import offset_syncs_topic
 from twinlog.model.offsets import TopicPartition
 from twinlog.operations.migrate import Asked
@@ -73,7 +74,9 @@ def test_of_records_that_were_written_twice_the_one_to_one_end_is_adopted(flow: 
         ("all alike", "its records are too much alike"),
     ],
 )
-def test_what_is_not_the_source_s_is_refused_and_copied_nowhere(flow: Twins, topic: str, left: str, says: str) -> None:
+def test_what_is_not_the_source_s_is_refused_and_copied_only_into_a_new_twin(
+    flow: Twins, topic: str, left: str, says: str
+) -> None:
     flow.create(topic)
     alike = left == "all alike"
     stamped(flow.source_servers, topic, ["same"] * 50 if alike else range(50), 1_700_000_000_000)
@@ -82,14 +85,17 @@ def test_what_is_not_the_source_s_is_refused_and_copied_nowhere(flow: Twins, top
         leave_offset_syncs(flow, topic, {0: (7, 9)})
     if left == "strange record at the end":
         fill(flow.target_servers, flow.twin(topic), ["strange"])
-    moving = migrating(flow)
-    moving.begin(Asked(adopts="other" if alike else "mm2"))
+    adopts = "other" if alike else "mm2"
 
-    adoption, said = moving.settings()
-
-    assert adoption.adopted == []
-    assert any(says in sentence for sentence in said), said
+    for _ in range(2):
+        with pytest.raises(AdoptionError, match=rf"{topic}-0: not adopted: .*{says}.* would hold everything twice"):
+            migrate(flow, adopts=adopts)
+    assert migration(flow).phase is Phase.SETTINGS
     assert flow_positions(flow) == {}
+
+    delete_topic(flow.target_servers, flow.twin(topic))
+    assert migrate(flow, adopts=adopts).backfilled.records == 50
+    assert check_twins(flow, topic) == 50
 
 
 def test_what_the_source_has_expired_and_compacted_is_told_and_the_rest_adopted(flow: Twins, topic: str) -> None:
@@ -116,6 +122,19 @@ def test_what_the_source_has_expired_and_compacted_is_told_and_the_rest_adopted(
     assert check_twins(flow, compacted, {0: ledger_rows(flow, compacted)[0]["source_start"]})
     assert any("50 records on" in note and f"were not compared: {topic}-0" in note for note in done.notes)
     assert sum(row["gap_compacted"] for row in ledger_rows(flow, compacted)) > 0
+
+
+def test_what_another_mirror_has_copied_is_not_copied_beside_it(flow: Twins, topic: str) -> None:
+    flow.create(topic)
+    fill(flow.source_servers, topic, range(30))
+    copy_as_mirror_maker(flow, topic, {0: [(0, 20)]})
+
+    with pytest.raises(AdoptionError, match=rf"{topic}-0 hold records that .* has not copied.*--adopt"):
+        migrate(flow)
+    assert flow_positions(flow) == {}
+
+    assert migrate(flow, adopts="mm2").adopted == 20
+    assert check_twins(flow, topic) == 30
 
 
 def test_the_other_mirror_must_be_stopped(flow: Twins, topic: str) -> None:
