@@ -60,7 +60,7 @@ def test_a_cluster_is_moved_by_the_command(
     began = answered("--throttle", "50", "--priority", ".*", "--blackout", "sun 03:00-sun 03:01")
     assert (began["phase"], began["records"], began["failures"]) == ("cut-over plan", 100, [])
     assert began["done"] == ["settings", "backfill", "live", "proof"]
-    assert "waits for somebody's yes" in began["waits_for"]
+    assert "waits for somebody to approve it" in began["waits_for"]
     assert committed(flow.target_servers, group, topic) == {}
 
     class Terminal(io.StringIO):
@@ -71,7 +71,7 @@ def test_a_cluster_is_moved_by_the_command(
     assert run(file, "migrate", name) == 0
     shown = capsys.readouterr()
     assert f"Cut {name} over to {flow.flow.target}? Type yes to go ahead:" in shown.err
-    assert "waits for somebody's yes" in shown.out
+    assert "waits for somebody to approve it" in shown.out
     monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
     assert run(file, "migrate", name) == 0
     assert "done: switchover" in capsys.readouterr().out
