@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from twinlog.cluster.copy_order import Executor
 from twinlog.cluster.raw import RawClient
-from twinlog.errors import CopyIncompleteError, FlowStateError
+from twinlog.errors import CopyIncompleteError
 from twinlog.intake.extensions import naming_of
 from twinlog.ledger.store import Ledger
 from twinlog.model.backfill import Priorities
@@ -35,16 +35,14 @@ from twinlog.operations.position_keeping import renewal_due
 from twinlog.operations.progress import Progress, Show
 from twinlog.operations.run_scope import NO_LIMITS, Ends, Limits, begins, topics_of_run
 from twinlog.operations.survey import survey
+from twinlog.operations.taking_turns import Wait, run_in_turn
 from twinlog.operations.twin_planning import Sides
 
 RUN_BYTES = 64 * 1024**3
 RUN_SECONDS = 1800.0
 NO_PROGRESS_ROUNDS = 3
-HELD_BACK_S = 2.0
 LOOKS_AGAIN_S = 600.0
 """In a blackout, whether it still holds."""
-
-Wait = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +138,10 @@ class Backfilling:
         return ran
 
     def _run(self, execute: Executor, tasks: int, limits: Limits) -> MirrorResult:
-        while True:
-            ran = self._mirror.run(execute, tasks=tasks, limits=limits)
-            if ran.skipped is None:
-                return ran
-            with self._ends.target.raw() as target:
-                record = target.run(record_of(self._flow, target))
-            if record.lease is None or not record.lease.holds(self._now_ms()):
-                raise FlowStateError(ran.skipped)
-            # A run from before the migration began; it is the last of its kind.
-            self._tell(f"{ran.skipped}; waiting for it")
-            self._wait(HELD_BACK_S)
+        target = self._ends.target
+        return run_in_turn(
+            self._mirror, self._flow, target, execute, self._tell, self._wait, tasks=tasks, limits=limits
+        )
 
     def _limits(
         self, *, topics: frozenset[str] | None = None, max_bytes: int | None = None, max_seconds: float | None = None

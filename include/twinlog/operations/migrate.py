@@ -20,7 +20,7 @@ from twinlog.model.topology import Flow, Topology
 from twinlog.operations.adopting import Adopting, Adoption, demand_own_twins
 from twinlog.operations.adopting import Mirror as OtherMirror
 from twinlog.operations.backfill_progress import Left
-from twinlog.operations.backfilling import HELD_BACK_S, Backfilled, Backfilling, Wait, left_of, sum_of
+from twinlog.operations.backfilling import Backfilled, Backfilling, left_of, sum_of
 from twinlog.operations.migrate_result import MigrateResult
 from twinlog.operations.migration_clean_up import CleaningUp
 from twinlog.operations.migration_course import Course
@@ -37,6 +37,7 @@ from twinlog.operations.reconcile_evidence import Executor as Prover
 from twinlog.operations.reconcile_result import Reconciliation
 from twinlog.operations.run_scope import NO_LIMITS, Ends, Limits
 from twinlog.operations.sync import Sync
+from twinlog.operations.taking_turns import Wait, run_in_turn
 
 LIVE_ROUNDS = 100
 """A source that gains faster than ordinary runs copy is told of, and not chased for ever."""
@@ -153,12 +154,9 @@ class Migrating:
         mirror = Mirror(self._topology, self._flow, self._ends, self._ledger, show=self._show)
         said: tuple[str, ...] = ()
         for _ in range(LIVE_ROUNDS):
-            ran = mirror.run(execute, tasks=tasks)
-            if ran.skipped is not None:
-                self._tell(ran.skipped)
-                self._wait(HELD_BACK_S)
+            ran = run_in_turn(mirror, self._flow, self._ends.target, execute, self._tell, self._wait, tasks=tasks)
             said = tuple(dict.fromkeys((*said, *ran.warnings)))
-            if ran.skipped is None and not self._left().over(_rate(ran)):
+            if not self._left().over(_rate(ran)):
                 self.course.move(migration, Phase.PROOF, "the flow keeps up by ordinary runs", said)
                 return said
         raise FlowStateError(

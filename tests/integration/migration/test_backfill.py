@@ -18,6 +18,7 @@ from twinlog.cluster.copy_order import CopyOrder, carry_out_here
 from twinlog.errors import ConfigurationError, FlowStateError
 from twinlog.model.backfill import Priorities
 from twinlog.model.blackouts import DAYS, Blackouts
+from twinlog.model.flow_state import Lease, State
 from twinlog.model.migration import Phase
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.twin_settings import MOST
@@ -225,8 +226,6 @@ def test_a_dry_run_says_what_is_left_and_changes_nothing(flow: Twins, topic: str
 
 
 def test_a_paused_flow_is_not_migrated_further(flow: Twins, topic: str) -> None:
-    from twinlog.model.flow_state import State
-
     flow.create(topic)
     fill(flow.source_servers, topic, range(10))
     moving = migrating(flow)
@@ -236,3 +235,32 @@ def test_a_paused_flow_is_not_migrated_further(flow: Twins, topic: str) -> None:
 
     with pytest.raises(FlowStateError, match="is paused"):
         moving.backfill(carry_out_here, tasks=1)
+    flow.change_record(lambda record: replace(record, state=State.ACTIVE))
+    moving.backfill(carry_out_here, tasks=1)
+    flow.change_record(lambda record: replace(record, state=State.PAUSED))
+    with pytest.raises(FlowStateError, match="is paused"):
+        moving.live(carry_out_here, tasks=1)
+
+
+def test_it_waits_for_a_run_of_a_scheduler_s(flow: Twins, topic: str) -> None:
+    flow.create(topic)
+    fill(flow.source_servers, topic, range(10))
+    told, waited = list[str](), list[float]()
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        # The scheduler's has come to its end.
+        flow.change_record(lambda record: replace(record, lease=None))
+
+    moving = migrating(flow, tell=told.append, wait=wait)
+    moving.begin(Asked())
+    moving.settings()
+    moving.backfill(carry_out_here, tasks=1)
+    held = Lease("a scheduler's", "somewhere", now_ms() + 60_000)
+    flow.change_record(lambda record: replace(record, lease=held))
+
+    moving.live(carry_out_here, tasks=1)
+
+    assert len(waited) == 1
+    assert any("run a scheduler's of somewhere holds" in sentence for sentence in told)
+    assert migration(flow).phase is Phase.PROOF
