@@ -16,7 +16,7 @@ from support.feeding import Feeder
 from support.groups import Value, read
 from support.migrating import cut_over, migrate, migrating, migration
 from support.mirroring import Twins, create_topic, producer, twins
-from support.reading import read_committed
+from support.reading import Seen, read_committed
 from support.source_logs import COMPACTED, clean_often, compacted_log, delete_records, fill
 from support.syncing import Hand
 from twinlog.model.flow_state import State
@@ -85,6 +85,12 @@ def filled(servers: str) -> None:
     delete_records(servers, TRIMMED, 480)
 
 
+def last_values(records: list[Seen]) -> dict[bytes | None, bytes]:
+    """What a compacted topic says: by its key, the last value that is no tombstone's."""
+    found = {record.key: record.value for record in records}
+    return {key: value for key, value in found.items() if value is not None}
+
+
 def flow_between(clusters: KafkaClusters, folder: Path) -> Twins:
     return twins(
         clusters["old"].bootstrap_servers,
@@ -139,7 +145,11 @@ def test_nothing_is_lost_or_doubled_and_nothing_of_ours_is_left(clusters: KafkaC
     assert (moved.failures, over.failures, cleaned.failures) == ((), (), ())
     assert moved.migration.phase is Phase.CUT_OVER
     for topic, (source, target) in logs.items():
-        assert target == source, topic
+        if topic == CUSTOMERS:
+            # Either cleaner goes on at its own time.
+            assert last_values(target[0]) == last_values(source[0]) != {}
+        else:
+            assert target == source, topic
     assert sum(map(len, logs[TRIMMED][1].values())) == 20
     assert sum(map(len, logs[ORDERS][1].values())) == orders_then
     written = {number: [str(n).encode() for n in range(number, shop.orders, 4)] for number in range(4)}
