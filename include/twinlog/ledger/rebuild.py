@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from twinlog.ledger.chain import Link, Mark
 from twinlog.ledger.journal import Journal
 from twinlog.ledger.record import collect
@@ -33,7 +35,7 @@ class Rebuilt:
 
 def rebuild(ledger: Ledger, journal: Journal, ends: Mapping[int, int]) -> Rebuilt:
     """Replace `ledger` by what the journal holds up to `ends`, as the barrier took them."""
-    rows_before = ledger.read(["partition"]).num_rows
+    rows_before = sum(_rows_of(ledger, file.link.name) for file in ledger.files())
     table = collect(journal, Mark(), ends)
     kept = ""
     if table.num_rows:
@@ -43,3 +45,11 @@ def rebuild(ledger: Ledger, journal: Journal, ends: Mapping[int, int]) -> Rebuil
     for name in sorted(old, reverse=True):
         ledger.folder.remove(name)
     return Rebuilt(table.num_rows, rows_before, len(old))
+
+
+def _rows_of(ledger: Ledger, name: str) -> int:
+    """How many rows a file says that it has; one that is damaged, for which a rebuild may be meant, says nothing."""
+    try:
+        return ledger.row_count([name])
+    except (OSError, pa.ArrowException):
+        return 0

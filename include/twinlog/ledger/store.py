@@ -101,7 +101,7 @@ class Ledger:
             try:
                 chosen = choose(listed)
                 rows = self.read_files(chosen, columns, needed)
-            except (OSError, pa.ArrowInvalid) as failure:
+            except (OSError, LedgerError) as failure:
                 # Merged and removed between listing and opening: the merged file is in the next listing.
                 if self.files() != listed:
                     continue
@@ -122,6 +122,26 @@ class Ledger:
         return pa.concat_tables([schema.empty_table(), *tables]).unify_dictionaries()
 
     def _read_file(self, file: LiveFile, columns: Sequence[str], needed: Needed) -> pa.Table:
+        try:
+            return self._rows_of(file, columns, needed)
+        except OSError as failure:
+            # Of a corrupt page pyarrow says so, too; storage that does not answer is another matter.
+            if "CRC" not in str(failure) and "Corrupt" not in str(failure):
+                raise
+            raise self._damaged(file, failure) from failure
+        except Exception as failure:
+            # Damage shows in as many ways as there are steps in reading Parquet: a wrong footer, a missing column, a
+            # text that is none.
+            raise self._damaged(file, failure) from failure
+
+    def _damaged(self, file: LiveFile, failure: Exception) -> LedgerError:
+        why = (str(failure).splitlines() or [""])[0]
+        return LedgerError(
+            f"{self.folder.uri}/{file.link.name} is damaged ({type(failure).__name__}: {why}); run `twinlog ledger "
+            "rebuild`"
+        )
+
+    def _rows_of(self, file: LiveFile, columns: Sequence[str], needed: Needed) -> pa.Table:
         texts = [name for name in columns if name in TEXT_COLUMNS]
         path = self.folder.file_path(file.link.name)
         # One file at a time: a dataset would read the folder's keys into columns and list it anew.
