@@ -242,6 +242,12 @@ class FailbackError(TwinlogError):
     counted_as = ErrorKind.STATE
 
 
+class RepairError(TwinlogError):
+    """A repair could not go on; run again, it goes on where it stopped."""
+
+    retriable = True
+
+
 class ObjectiveMissedError(TwinlogError):
     """A flow's recovery point or time is worse than its settings ask for."""
 

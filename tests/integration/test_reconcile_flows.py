@@ -12,12 +12,12 @@ import pytest
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, create_topic, producer, twins
 from support.reconciling import FULL, Found, differences, reconcile
-from support.source_logs import delete_topic, fill, recreate
+from support.source_logs import delete_records, delete_topic, fill, recreate
 from support.syncing import both_ways
 from support.tampering import dropped, tampering
 from twinlog.ledger.proof_state import ProofStore
 from twinlog.model.reconciliation import Kind, Verdict
-from twinlog.operations.reconcile import Reconciling, Scope, prove_here
+from twinlog.operations.reconcile import EVERYTHING_NEW, Reconciling, Scope, prove_here
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -64,6 +64,45 @@ def test_a_difference_is_told_until_it_is_gone(flow: Twins, topic: str) -> None:
         copy(flow, topic, 0)
     for _ in range(2):
         assert differences(reconcile(flow), topic) == [Found(Kind.MISSING, 0, 9, 9)]
+
+
+def test_what_was_proven_and_is_found_wrong_is_told_until_it_is_gone(flow: Twins, topic: str) -> None:
+    """A run that looks at what is new only must not call equal what an earlier one has found."""
+    flow.create(topic)
+    copy(flow, topic, 0)
+    assert reconcile(flow).verdict is Verdict.EQUAL
+    fill(flow.target_servers, flow.twin(topic), ["not ours"])
+    copy(flow, topic, 10)
+    foreign = Found(Kind.FOREIGN, 0, None, 11)
+    store = ProofStore(flow.ledger)
+    # As if it had been proven before somebody tampered with it.
+    stretches = [replace(one, target_end=30) for one in store.load().stretches]
+    (whole,) = stretches
+    store.save(replace(store.load(), stretches=(replace(whole, source_end=20),)))
+    assert reconcile(flow).verdict is Verdict.EQUAL
+    for scope in (FULL, EVERYTHING_NEW, EVERYTHING_NEW):
+        assert differences(reconcile(flow, scope), topic) == [foreign]
+
+
+def test_a_target_that_was_cut_is_told_by_the_next_run(flow: Twins, topic: str) -> None:
+    flow.create(topic)
+    copy(flow, topic, 0)
+    copy(flow, topic, 10)
+    assert reconcile(flow).verdict is Verdict.EQUAL
+    delete_records(flow.target_servers, flow.twin(topic), 4)
+    for _ in range(2):
+        assert differences(reconcile(flow), topic) == [Found(Kind.MISSING, 0, 0, 0, 4)]
+
+
+def test_a_run_of_some_topics_does_not_call_the_others_equal(flow: Twins, topic: str) -> None:
+    flow.create(topic)
+    with tampering({flow.twin(topic): dropped(9)}):
+        copy(flow, topic, 0)
+    assert reconcile(flow).verdict is Verdict.DIFFERENT
+    assert reconcile(flow, Scope(topics="other")).verdict is Verdict.EQUAL
+    last = ProofStore(flow.ledger).last()
+    assert last is not None
+    assert last.verdict == "different"
 
 
 def test_somebody_elses_record_behind_ours_is_found_though_nothing_of_ours_is_new(flow: Twins, topic: str) -> None:

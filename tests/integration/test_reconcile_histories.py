@@ -58,6 +58,9 @@ def test_no_false_alarm(impatient: KafkaClusters, tmp_path_factory: pytest.TempP
     result = equal(reconcile(flow, FULL))
     seen.update(result.tally)
     assert {"aborted", "control"} <= set(result.gaps)
+    assert result.account.adds_up
+    assert (result.account.holes, result.account.twice) == (0, 0)
+    assert result.account.gaps == sum(result.gaps.values())
     assert result.aborted_on_target > 0
     seen.update(equal(reconcile(flow, DEEP)).tally)
     assert {Kind.EQUAL, Kind.COMPACTED, Kind.EXPIRED} <= set(seen), "the lives were too quiet to mean anything"

@@ -33,6 +33,7 @@ VERBS = {
     "canary",
     "compact",
     "reconcile",
+    "repair",
     "failback",
     "drill",
     "migrate",
@@ -138,8 +139,8 @@ def test_a_dag_runs_once_at_a_time_and_not_for_ever(parsed: dict[str, Any]) -> N
     for name, dag in parsed["dags"].items():
         assert dag["max_active_runs"] == 1
         assert dag["catchup"] is False
-        # What comes home may be much, and what is moved is most; they wait for people, too.
-        days = {"failback": 2, "migrate": 90}.get(name.partition("__")[0], 1 / 12)
+        # What comes home, or is copied again, may be much, and what is moved is most; they wait for people, too.
+        days = {"failback": 2, "repair": 2, "migrate": 90}.get(name.partition("__")[0], 1 / 12)
         assert 0 < dag["timeout_s"] <= days * 86_400
 
 

@@ -10,6 +10,7 @@ import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from uuid import UUID
 
 from twinlog.cluster.acl_admin import read_acls
 from twinlog.cluster.metadata import Topic
@@ -44,6 +45,16 @@ async def topics_visible(client: RawClient, partitions: Mapping[str, int]) -> bo
         if not await _on_every_broker(client, functools.partial(shown, dict(portion))):
             return False
     return True
+
+
+async def topics_gone(client: RawClient, topics: Mapping[str, UUID]) -> bool:
+    """Whether none of these very topics is shown any more; one that was made anew under a name is another."""
+
+    async def shown(node_id: int) -> bool:
+        found = (await client.metadata(topics, node_id=node_id)).topics
+        return all(found[name].topic_id != topic_id for name, topic_id in topics.items() if name in found)
+
+    return not topics or await _on_every_broker(client, shown)
 
 
 async def setting_visible(client: RawClient, change: SettingChange) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from datetime import UTC, datetime
 
 _DAY_S = 86_400
@@ -33,6 +34,15 @@ def offset(text: str) -> int:
     if number is None or number < 0:
         raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, not {text!r}")
     return number
+
+
+def pattern(text: str) -> str:
+    """A regular expression, as the topology has them."""
+    try:
+        re.compile(text)
+    except re.error as wrong:
+        raise argparse.ArgumentTypeError(f"{text!r} is no pattern: {wrong}") from None
+    return text
 
 
 def moment(text: str) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import functools
-import re
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from twinlog.commands import metrics
-from twinlog.commands.arguments import moment
+from twinlog.commands.arguments import moment, pattern
 from twinlog.commands.console import Console
 from twinlog.commands.flow_context import FlowContext
 
@@ -30,7 +30,7 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
         help="only what was copied since (2026-01-31T12:00:00Z, or milliseconds); else what is new and a share of the "
         "rest",
     )
-    parser.add_argument("--topics", metavar="RE", type=_pattern, help="only source topics whose name this matches")
+    parser.add_argument("--topics", metavar="RE", type=pattern, help="only source topics whose name this matches")
     parser.add_argument("--full", action="store_true", help="everything that both logs still hold")
     parser.add_argument("--deep", action="store_true", help="record by record, not only by digest")
     parser.add_argument("--rate", metavar="MB/s", type=_rate, help="read no more than this from each cluster")
@@ -78,6 +78,8 @@ def _lines(result: Reconciliation) -> Iterator[str]:
         f"  {result.bytes_read / 1e6:,.1f} MB read in {result.seconds:.1f} s, {result.bytes_crossed / 1e6:,.1f} MB of "
         f"them across from {result.flow.partition('->')[0]}"
     )
+    if result.differences:
+        yield f"  what can be done about it: twinlog repair {shlex.quote(result.flow)} --dry-run"
     if result.report is not None:
         yield f"  report: {result.report}"
 
@@ -93,14 +95,6 @@ def _line(one: Difference) -> str:
     several = f" ({one.count:,} from there on)" if one.count > 1 else ""
     detail = f": {one.detail}" if one.detail else ""
     return f"{one.kind}{where}{' at ' + ', '.join(offsets) if offsets else ''}{several}{detail}"
-
-
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as wrong:
-        raise argparse.ArgumentTypeError(f"{text!r} is no pattern: {wrong}") from None
-    return text
 
 
 def _rate(text: str) -> float:

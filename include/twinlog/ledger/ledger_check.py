@@ -6,7 +6,8 @@ next recording, so nothing is lost; but that it was missing is told, with the of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,8 +19,9 @@ from twinlog.ledger.proof_rows import COLUMNS, PairRows, by_target
 from twinlog.ledger.record import collect
 from twinlog.ledger.schema import IN_MEMORY
 from twinlog.ledger.store import Ledger
-from twinlog.model.offsets import PartitionPair
+from twinlog.model.offsets import PartitionPair, Span
 from twinlog.model.reconciliation import Difference, Kind
+from twinlog.model.repair import merged
 
 _SCHEMA = pa.schema([IN_MEMORY.field(name) for name in COLUMNS])
 _EXACT = ("source_id", "target_id", "partition", "source_start", "target_start", "count", "digest", "gaps")
@@ -48,7 +50,7 @@ def look_at(ledger: Ledger) -> LedgerFiles:
         try:
             # All of the file, so that damage in a column that nothing here asks for is found as well.
             tables.append(ledger.read_files([file]).select(list(COLUMNS)).cast(_SCHEMA))
-        except (OSError, pa.ArrowInvalid, LedgerError) as failure:
+        except (OSError, LedgerError) as failure:
             damaged[file.link.name] = str(failure).splitlines()[0]
     total = files[-1].link.after.total if files else 0
     links = [link for stored in ledger.folder.files() if (link := Link.parse(stored.name)) is not None]
@@ -91,6 +93,34 @@ def unlike_journal(
     ):
         for pair, offsets in _summed(_minus(one, other), rows, floors):
             yield Difference(Kind.LEDGER, pair.source_topic, pair.partition, offsets[0], offsets[1], said, offsets[2])
+
+
+def gone_from_journal(
+    ledger: Iterable[PairRows], journal: pa.Table, floors: Mapping[PartitionPair, tuple[int, int]]
+) -> dict[PartitionPair, int]:
+    """How many rows of the ledger the journal accounts for no more, though either log still holds their records: a
+    ledger that was rebuilt from that journal would not know them."""
+    known = {one.pair: list(merged(_spans(one))) for members in by_target(journal).values() for one in members}
+    lost: dict[PartitionPair, int] = {}
+    for one in ledger:
+        floor = floors.get(one.pair)
+        if floor is None:
+            continue
+        held = (one.source_end > floor[0]) | (one.target_end > floor[1])
+        gone = [span for span, is_held in zip(_spans(one), held.tolist(), strict=True) if is_held]
+        count = sum(not _within(span, known.get(one.pair, [])) for span in gone)
+        if count:
+            lost[one.pair] = count
+    return lost
+
+
+def _spans(rows: PairRows) -> list[Span]:
+    return [Span(*span) for span in zip(rows.span_start.tolist(), rows.source_end.tolist(), strict=True)]
+
+
+def _within(span: Span, spans: Sequence[Span]) -> bool:
+    place = bisect_right(spans, span.start, key=lambda one: one.start) - 1
+    return place >= 0 and span.end <= spans[place].end
 
 
 def _parts(rows: pa.Table) -> pa.Table:

@@ -8,8 +8,8 @@ deleted; their rows follow one another there:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from twinlog.ledger.numbering import dictionary
 from twinlog.ledger.schema import GAP_COLUMNS, PAIR_COLUMNS
 from twinlog.ledger.spans import Ints
 from twinlog.model.offsets import GapKind, PartitionPair, Span
+from twinlog.model.reconciliation import Account
 
 COLUMNS = (
     *PAIR_COLUMNS,
@@ -158,6 +159,25 @@ class Unaccounted:
     target_offset: int
     """Of the next record that is accounted for."""
     twice: bool
+
+
+def account_of(pairs: Iterable[PairRows], log_starts: Iterable[int], positions: Iterable[int | None]) -> Account:
+    """What became of the source's offsets, from each pair's first row to its position."""
+    total: dict[str, int] = dict.fromkeys((column.name for column in fields(Account)), 0)
+    for rows, log_start, position in zip(pairs, log_starts, positions, strict=True):
+        last = int(rows.source_end[-1])
+        end = max(last, position or 0)
+        between = rows.span_start[1:] - rows.source_end[:-1]
+        lacking = int(between.clip(min=0).sum()) + end - last
+        found = list(unaccounted(rows, log_start, position))
+        holes = sum(one.source.end - one.source.start for one in found if not one.twice)
+        total["offsets"] += end - int(rows.span_start[0])
+        total["records"] += int(rows.count.sum())
+        total["gaps"] += int(rows.gaps.sum())
+        total["holes"] += holes
+        total["dropped"] += lacking - holes
+        total["twice"] += sum(one.source.end - one.source.start for one in found if one.twice)
+    return Account(**total)
 
 
 def unaccounted(rows: PairRows, source_log_start: int, position: int | None) -> Iterator[Unaccounted]:

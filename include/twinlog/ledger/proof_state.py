@@ -121,10 +121,13 @@ class ProofStore:
         self.folder.publish(_VERDICT, json.dumps(content).encode())
 
 
-def replaced(known: Sequence[Stretch], proven: Sequence[Stretch]) -> tuple[Stretch, ...]:
-    """`known` with what was proven now in place of what it covers."""
+def replaced(
+    known: Sequence[Stretch], proven: Sequence[Stretch], disproven: Sequence[Stretch] = ()
+) -> tuple[Stretch, ...]:
+    """`known` with what was proven now in place of what it covers, and without what was disproven: that is as if it had
+    never been looked at, so that it is looked at, and told, until it is mended."""
     anew: dict[tuple[str, str, int], list[Stretch]] = {}
-    for one in proven:
+    for one in (*proven, *disproven):
         anew.setdefault(one.pair, []).append(one)
     for stretches in anew.values():
         stretches.sort(key=lambda one: one.source_start)

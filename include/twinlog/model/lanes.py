@@ -35,6 +35,11 @@ def trim_transactional_id(flow: str) -> str:
     return f"twinlog.{flow}.trim"
 
 
+def recovering_transactional_id(flow: str) -> str:
+    """Of whoever appends what a twin lacks to a topic of its own."""
+    return f"twinlog.{flow}.recovering"
+
+
 def position_group(flow: str) -> str:
     """The group on the target under which the flow's positions are committed."""
     return f"twinlog.{flow}"

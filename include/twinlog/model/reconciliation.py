@@ -23,6 +23,8 @@ class Kind(StrEnum):
     """Retention has removed it on one side, or on both."""
     COMPACTED = "compacted"
     """A log cleaner has removed it on one side, or on both: checked against the later record of its key."""
+    RECOVERED = "recovered"
+    """Missing on the twin, and appended to a topic of its own beside it by a repair."""
     LOCAL = "local"
     """Written by somebody else on a target that others may write to: one name, mirrored both ways."""
     MISSING = "missing"
@@ -49,7 +51,7 @@ class Kind(StrEnum):
     """A checkpoint says another offset than the ledger does."""
 
 
-ALLOWED = frozenset({Kind.EQUAL, Kind.EXPIRED, Kind.COMPACTED, Kind.LOCAL})
+ALLOWED = frozenset({Kind.EQUAL, Kind.EXPIRED, Kind.COMPACTED, Kind.RECOVERED, Kind.LOCAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,30 @@ class Difference:
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "kind": self.kind.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Source offsets, from the first that was copied to the position, and what became of them: `records` and gaps and
+    `holes` and what was `dropped`, less what is accounted for `twice`, add up to `offsets`."""
+
+    offsets: int = 0
+    records: int = 0
+    """That the ledger maps to records of the target."""
+    gaps: int = 0
+    """Without a record on the target, for a reason that the ledger names."""
+    holes: int = 0
+    """Of which the ledger says nothing, and should."""
+    twice: int = 0
+    dropped: int = 0
+    """Of which the ledger says nothing any more, since the source's log has dropped them."""
+
+    @property
+    def adds_up(self) -> bool:
+        return self.offsets == self.records + self.gaps + self.holes + self.dropped - self.twice
+
+
+NOTHING_COPIED = Account()
 
 
 def joined(found: Iterable[Difference]) -> list[Difference]:

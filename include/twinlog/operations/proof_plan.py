@@ -36,14 +36,24 @@ class ProofPlan:
 
 
 def plan_proof(
-    groups: Groups, source: SideFacts, target: SideFacts, known: Sequence[Stretch], choice: Choice, *, sole_writer: bool
+    groups: Groups,
+    source: SideFacts,
+    target: SideFacts,
+    known: Sequence[Stretch],
+    choice: Choice,
+    *,
+    now_ms: int,
+    sole_writer: bool,
 ) -> ProofPlan:
     """The blocks of everything that is chosen, each partition's in order, with the ends of the targets' logs."""
     pairs = [one for members in groups.values() for one in members]
     logs = {id(one): logs_of(one.pair, source, target) for one in pairs}
     pairs = [one for one in pairs if logs[id(one)] is not None]
     retained = [_retained(one, logs[id(one)]) for one in pairs]
-    picked = {id(one): rows for one, rows in zip(pairs, chosen(pairs, retained, known, choice), strict=True)}
+    picked = {
+        id(one): rows | (_cut_off(one, logs[id(one)], now_ms) if choice.since_ms is None else False)
+        for one, rows in zip(pairs, chosen(pairs, retained, known, choice), strict=True)
+    }
     seen = _seen_ends(known)
     blocks: list[SizedBlock] = []
     for members in groups.values():
@@ -159,6 +169,21 @@ def _retained(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None) -> Bools:
     source, target = logs
     kept: Bools = (rows.source_end > source.rules.start) | ((rows.target_end > target.rules.start) & (rows.count > 0))
     return kept
+
+
+def _cut_off(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None, now_ms: int) -> Bools:
+    """The rows that the target has lost at its log's start or end and should have, as the logs' bounds alone tell: they
+    wait for no turn."""
+    nothing: Bools = np.zeros(len(rows), dtype=np.bool_)
+    if logs is None:
+        return nothing
+    source, target = logs
+    wanted = (rows.source_end > source.rules.start) & (rows.count > 0)
+    lost = wanted & ((rows.target_start < target.rules.start) | (rows.target_end > target.end))
+    for row in np.flatnonzero(lost).tolist():
+        before = int(rows.target_start[row]) < target.rules.start
+        nothing[row] = not before or not target.rules.may_have_expired(int(rows.newest_ms[row]), now_ms)
+    return nothing
 
 
 def _seen_ends(known: Sequence[Stretch]) -> dict[tuple[str, str, int], int]:

@@ -31,6 +31,7 @@ from twinlog.operations.proof_plan import ProofPlan, plan_proof, shared_out
 from twinlog.operations.reconcile_beside import compare_beside
 from twinlog.operations.reconcile_evidence import Evidence, Executor, lookups_for, with_digests
 from twinlog.operations.reconcile_look import EVERYTHING_NEW, Look, Scope, look
+from twinlog.operations.reconcile_recovered import without_recovered
 from twinlog.operations.reconcile_report import write_report
 from twinlog.operations.reconcile_result import ProvenRange, Reconciliation
 from twinlog.operations.run_scope import Ends
@@ -65,7 +66,7 @@ class Reconciling:
         cross the distance."""
         started, now_ms = time.monotonic(), int(time.time() * 1000)
         state = self._store.load()
-        empty = Reconciliation(self._flow.name, new_run_id(), now_ms, scope.words)
+        empty = Reconciliation(self._flow.name, new_run_id(), now_ms, scope.words, bounded=scope.is_bounded)
         with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
             record = target.run(record_of(self._flow, target))
             leads = record.state in SOURCE_LEADS
@@ -82,21 +83,24 @@ class Reconciling:
             seen.target,
             state.stretches,
             self._choice(scope, state, now_ms),
+            now_ms=now_ms,
             sole_writer=alone,
         )
         evidence = self._prove(plan, scope, now_ms, execute, tasks, beside_source)
         self._justify(evidence, scope, now_ms, execute, tasks)
+        recovered = tuple(without_recovered(self._ledger, seen, evidence))
         beside = compare_beside(self._topology, self._flow, self._ends, self._ledger, scope.takes)
         result = replace(
             empty,
             differences=_in_order((*seen.differences, *evidence.differences, *beside.differences)),
             proven=tuple(_range(one, evidence.holds(one)) for one in evidence.blocks),
-            tally=evidence.tally,
+            tally=+evidence.tally,
             gaps=seen.gaps,
+            account=seen.account,
             bytes_crossed=evidence.crossed_bytes,
             bytes_read=evidence.source_bytes + evidence.target_bytes,
             aborted_on_target=sum(one.aborted for one in evidence.blocks),
-            notes=(*([] if leads else [self._promoted]), *beside.notes),
+            notes=(*([] if leads else [self._promoted]), *recovered, *beside.notes),
             seconds=time.monotonic() - started,
         )
         return self._keep(result, seen, state, evidence, scope)
@@ -193,24 +197,13 @@ class Reconciling:
         self, result: Reconciliation, seen: Look, state: ProofState, evidence: Evidence, scope: Scope
     ) -> Reconciliation:
         """Leave what the next run, the status and people need."""
-        stretches = [
-            Stretch(
-                str(one.pair.source_topic_id),
-                str(one.pair.target_topic_id),
-                one.pair.partition,
-                one.source.start,
-                one.source.end,
-                one.target.end,
-                result.at_ms,
-                scope.deep,
-            )
-            for one in evidence.blocks
-            if evidence.holds(one)
-        ]
-        bounded = scope.since_ms is not None or scope.topics is not None
+        proven, disproven = (
+            [_stretch(one, result.at_ms, scope) for one in evidence.blocks if evidence.holds(one) is holds]
+            for holds in (True, False)
+        )
         kept = ProofState(
-            replaced(state.stretches, stretches),
-            state.last_run_ms if bounded else result.at_ms,
+            replaced(state.stretches, proven, disproven),
+            state.last_run_ms if scope.is_bounded else result.at_ms,
             seen.journal_id,
             seen.recorded,
             result.at_ms if seen.journal_compared else state.journal_compared_ms,
@@ -218,13 +211,27 @@ class Reconciling:
         try:
             result = write_report(self._store.folder, result, self._topology, self._flow)
             self._store.save(kept)
-            self._store.say(
-                LastVerdict(result.verdict.value, result.at_ms, len(result.differences), result.scope, result.kinds)
-            )
+            if result.differences or not result.says_nothing_of_the_rest(self._store.last()):
+                self._store.say(
+                    LastVerdict(result.verdict.value, result.at_ms, len(result.differences), result.scope, result.kinds)
+                )
         except OSError as failed:
             note = f"{self._flow.name}: what was found could not be kept beside the ledger: {failed}"
             return replace(result, notes=(*result.notes, note))
         return result
+
+
+def _stretch(one: BlockReport, at_ms: int, scope: Scope) -> Stretch:
+    return Stretch(
+        str(one.pair.source_topic_id),
+        str(one.pair.target_topic_id),
+        one.pair.partition,
+        one.source.start,
+        one.source.end,
+        one.target.end,
+        at_ms,
+        scope.deep,
+    )
 
 
 def _range(one: BlockReport, equal: bool) -> ProvenRange:

@@ -4,7 +4,7 @@ source offset below the positions is accounted for."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -14,14 +14,14 @@ import pyarrow.compute as pc  # noqa: TID253 - as above
 from twinlog.cluster.committed import fetch_positions
 from twinlog.cluster.raw import RawClient
 from twinlog.ledger.ledger_check import LedgerFiles, journal_rows, look_at, lost_rows, unlike_journal
-from twinlog.ledger.proof_rows import COLUMNS, PairRows, by_target, unaccounted
+from twinlog.ledger.proof_rows import COLUMNS, PairRows, account_of, by_target, unaccounted
 from twinlog.ledger.proof_state import ProofState
 from twinlog.ledger.schema import GAP_COLUMNS
 from twinlog.ledger.store import Ledger
 from twinlog.model.lanes import journal_topic, position_group
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position
-from twinlog.model.reconciliation import Difference, Kind
+from twinlog.model.reconciliation import NOTHING_COPIED, Account, Difference, Kind
 from twinlog.model.topology import Flow
 from twinlog.operations.log_facts import SideFacts, side_facts
 from twinlog.operations.proof_plan import Groups, logs_of
@@ -51,6 +51,11 @@ class Scope:
         return self.topics is None or re.fullmatch(self.topics, topic) is not None
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether there is something that it leaves out altogether."""
+        return self.since_ms is not None or self.topics is not None
+
+    @property
     def words(self) -> str:
         what = "everything" if self.full else "what is new, and a share of the rest"
         if self.since_ms is not None:
@@ -73,6 +78,7 @@ class Look:
     recorded: int = 0
     journal_compared: bool = False
     gaps: Mapping[str, int] = field(default_factory=dict)
+    account: Account = NOTHING_COPIED
 
     @property
     def pairs(self) -> list[PairRows]:
@@ -129,7 +135,31 @@ def look(  # noqa: PLR0917 - a flow, how it is reached, and what is asked
         mark.node.total,
         entries is not None,
         _gaps(rows, scope),
+        _account(pairs, positions, here, there),
     )
+
+
+def _account(
+    pairs: Sequence[PairRows], positions: Mapping[TopicPartition, Position], source: SideFacts, target: SideFacts
+) -> Account:
+    """Of the pairs whose logs can be compared."""
+    known = [(one, logs) for one in pairs if (logs := logs_of(one.pair, source, target)) is not None]
+    return account_of(
+        (one for one, _ in known),
+        (min(logs[0].rules.start, int(one.source_end[-1])) for one, logs in known),
+        (_end_of(one, positions) for one, _ in known),
+    )
+
+
+def _end_of(rows: PairRows, positions: Mapping[TopicPartition, Position]) -> int | None:
+    """The pair's position, if it has one."""
+    position, pair = positions.get(rows.pair.target), rows.pair
+    if position is None or (position.source_topic_id, position.target_topic_id) != (
+        pair.source_topic_id,
+        pair.target_topic_id,
+    ):
+        return None
+    return position.offset
 
 
 def _gaps(rows: pa.Table, scope: Scope) -> dict[str, int]:
@@ -179,11 +209,8 @@ def _completeness(
     if logs is None:
         yield from _not_there(flow, rows, source, target)
         return
-    position = positions.get(pair.target)
-    ids = (pair.source_topic_id, pair.target_topic_id)
-    counts = position is not None and (position.source_topic_id, position.target_topic_id) == ids
-    end = position.offset if position is not None and counts else None
-    for hole in unaccounted(rows, min(logs[0].rules.start, int(rows.source_end[-1])), end):
+    log_start = min(logs[0].rules.start, int(rows.source_end[-1]))
+    for hole in unaccounted(rows, log_start, _end_of(rows, positions)):
         said = "accounted for more than once" if hole.twice else "not accounted for"
         yield Difference(
             Kind.HOLE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
 
-from twinlog.model.reconciliation import ALLOWED, Difference, Kind, Verdict
+from twinlog.model.reconciliation import ALLOWED, Account, Difference, Kind, Verdict
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.reconcile_result import Reconciliation
 
@@ -75,6 +75,8 @@ def _differences(result: Reconciliation, topology: Topology, flow: Flow) -> Iter
             f"<td>{escape(one.detail)}{look}</td></tr>"
         )
     yield "</table>"
+    command = f"twinlog repair {shlex.quote(flow.name)} --dry-run"
+    yield f"<p>What can be done about it, and what that would change: <code>{escape(command)}</code></p>"
     if len(result.differences) > LISTED:
         yield f"<p>{len(result.differences) - LISTED:,} more are in the table of differences beside this page.</p>"
 
@@ -115,6 +117,8 @@ def _evidence(result: Reconciliation) -> Iterator[str]:
                 if count
             }
         )
+    if result.account.offsets:
+        yield f"<h2>Every source offset, accounted for</h2><p>{escape(_account(result.account))}</p>"
     if result.gaps:
         yield "<h2>Source offsets without a record on the target</h2>"
         yield _bars({kind: (count, "var(--quiet)") for kind, count in sorted(result.gaps.items())})
@@ -123,6 +127,17 @@ def _evidence(result: Reconciliation) -> Iterator[str]:
             f"<p>{result.aborted_on_target:,} offsets of the target hold records of attempts that were rolled back: "
             "readers with isolation.level=read_committed do not see them.</p>"
         )
+
+
+def _account(account: Account) -> str:
+    parts = [
+        f"{account.records:,} records that were copied",
+        f"{account.gaps:,} offsets without a record on the target",
+        f"{account.dropped:,} that the source has dropped and the ledger with it",
+        f"{account.holes:,} of which the ledger says nothing",
+    ]
+    twice = f" - {account.twice:,} that it accounts for twice" if account.twice else ""
+    return f"{account.offsets:,} offsets up to the positions = {' + '.join(parts)}{twice}"
 
 
 def _ranges(result: Reconciliation) -> Iterator[str]:

@@ -15,7 +15,9 @@ from dataclasses import fields, replace
 import pyarrow as pa  # noqa: TID253 - no DAG imports an operation at its top
 from pyarrow import parquet as pq  # noqa: TID253 - as above
 
+from twinlog.errors import LedgerError
 from twinlog.ledger.folder import Folder
+from twinlog.model.reconciliation import Difference, Kind
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.reconcile_page import page
 from twinlog.operations.reconcile_result import ProvenRange, Reconciliation
@@ -53,6 +55,17 @@ def write_report(folder: Folder, result: Reconciliation, topology: Topology, flo
         if name[: len(stem)] not in kept:
             folder.remove(name)
     return replace(result, report=f"{folder.uri}/{stem}.html")
+
+
+def read_differences(folder: Folder, at_ms: int) -> list[Difference]:
+    """What the report of that time lists."""
+    name = f"report-{at_ms:015}-differences.parquet"
+    try:
+        rows = pq.read_table(pa.BufferReader(folder.read(name))).to_pylist()
+    except (OSError, pa.ArrowInvalid) as failure:
+        raise LedgerError(f"{folder.uri}/{name} can't be read: {failure}; run `twinlog reconcile` again") from failure
+    names = [column.name for column in fields(Difference) if column.name != "kind"]
+    return [Difference(Kind(row["kind"]), **{each: row[each] for each in names}) for row in rows]
 
 
 def _encoded(table: pa.Table) -> pa.Buffer:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from twinlog.model.reconciliation import Difference, Kind, Verdict
+from twinlog.ledger.proof_state import LastVerdict
+from twinlog.model.reconciliation import NOTHING_COPIED, Account, Difference, Kind, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +43,28 @@ class Reconciliation:
     """Records by what was found of them."""
     gaps: Mapping[str, int] = field(default_factory=dict)
     """Source offsets of the looked-at rows that have no record on the target, by kind, as the ledger counts them."""
+    account: Account = NOTHING_COPIED
+    """Of every source offset up to the positions, looked at now or before: what became of it."""
     bytes_crossed: int = 0
     """That came from the source to where it was compared."""
     bytes_read: int = 0
     """Of both logs."""
     aborted_on_target: int = 0
     """Offsets there with records of attempts that were rolled back, which only readers of uncommitted records see."""
-    unproven_bytes: int = 0
-    """Of what is retained, not looked at since the days that everything is to be proven within; see `notes`."""
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     report: str | None = None
     """Where the report was written."""
+    bounded: bool = False
+    """It was asked to leave something out altogether: some topics, or what was copied before."""
 
     @property
     def verdict(self) -> Verdict:
         return Verdict.DIFFERENT if self.differences else Verdict.EQUAL
+
+    def says_nothing_of_the_rest(self, before: LastVerdict | None) -> bool:
+        """Whether something else may differ still, by the verdict before: what was left out may be where."""
+        return self.bounded and not self.differences and before is not None and before.verdict == Verdict.DIFFERENT
 
     @property
     def ranges(self) -> int:
@@ -102,6 +109,7 @@ class Reconciliation:
             "opened": self.opened,
             "tally": {kind.value: count for kind, count in self.tally.items() if count},
             "gaps": dict(self.gaps),
+            "account": asdict(self.account),
             "bytes_crossed": self.bytes_crossed,
             "bytes_read": self.bytes_read,
             "aborted_on_target": self.aborted_on_target,

@@ -9,7 +9,7 @@ import numpy as np
 
 from support.histories import history, rows, some_id
 from twinlog.ledger.proof_choice import Choice, chosen, cut, runs_of
-from twinlog.ledger.proof_rows import PairRows, by_target, unaccounted
+from twinlog.ledger.proof_rows import PairRows, account_of, by_target, unaccounted
 from twinlog.ledger.proof_state import Stretch, replaced
 from twinlog.model.offsets import PartitionPair, Span
 
@@ -111,6 +111,8 @@ def test_every_history_is_accounted_for_up_to_its_position() -> None:
             continue
         ((one,),) = by_target(rows(past.entries)).values()
         assert list(unaccounted(one, 0, past.position)) == []
+        account = account_of([one], [0], [past.position])
+        assert (account.records, account.holes, account.adds_up) == (len(past.copied), 0, True)
         beyond = list(unaccounted(one, 0, past.position + 4))
         assert [hole.source for hole in beyond] == [Span(past.position, past.position + 4)]
 
@@ -128,8 +130,14 @@ def test_a_row_that_is_lost_is_a_hole_and_one_too_many_an_overlap() -> None:
         rest = [entry for entry in past.entries if entry.segment is not lost]
         ((one,),) = by_target(rows(rest)).values()
         (hole,) = unaccounted(one, 0, past.position)
+        for start in (0, lost.source_end):
+            account = account_of([one], [start], [past.position])
+            assert account.adds_up
+            assert account.holes == (0 if start else lost.source_end - lost.span_start)
         assert (hole.source, hole.twice) == (Span(lost.span_start, lost.source_end), False)
         assert list(unaccounted(one, lost.source_end, past.position)) == [], "below the log start rows may be missing"
         ((one,),) = by_target(rows([*past.entries, past.entries[-1]])).values()
         assert any(hole.twice for hole in unaccounted(one, 0, past.position))
+        account = account_of([one], [0], [past.position])
+        assert (account.adds_up, account.twice > 0) == (True, True)
     assert found > 10

@@ -86,20 +86,23 @@ def asked_scope(params: Mapping[str, Any]) -> Scope:
     """What the form was filled in with."""
     from twinlog.operations.reconcile import Scope  # noqa: PLC0415 - brings the Kafka clients
 
-    topics = params.get(TOPICS) or None
-    if topics is not None:
-        try:
-            re.compile(topics)
-        except re.error as wrong:
-            raise ConfigurationError(f"{TOPICS}: {topics!r} is no pattern: {wrong}") from None
     since = params.get(SINCE)
     return Scope(
         since_ms=moment_ms(SINCE, since) if since else None,
-        topics=topics,
+        topics=asked_pattern(params.get(TOPICS)),
         full=bool(params.get(FULL)),
         deep=bool(params.get(DEEP)),
         rate=params.get(RATE),
     )
+
+
+def asked_pattern(text: str | None) -> str | None:
+    """What the field for topics was filled in with."""
+    try:
+        re.compile(text or "")
+    except re.error as wrong:
+        raise ConfigurationError(f"{TOPICS}: {text!r} is no pattern: {wrong}") from None
+    return text or None
 
 
 @task(task_id=RECONCILE_TASK)
@@ -157,7 +160,10 @@ def _verdict_before(reach: TaskReach) -> str | None:
 
 
 def _tell(context: Context, done: Reconciliation, before: str | None) -> None:
-    """Once when the sides begin to differ, and once when they are equal again."""
+    """Once when the sides begin to differ, and once when they are equal again; a run that left something out can't tell
+    that the rest is."""
+    if done.bounded and not done.differences:
+        return
     notice = Notice(
         NoticeKind.DIFFERENT,
         done.flow,
