@@ -6,6 +6,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from support.syncing import both_ways
 from support.tampering import dropped, tampering
 from twinlog.ledger.proof_state import ProofStore
 from twinlog.model.reconciliation import Kind, Verdict
+from twinlog.operations import reconcile_look
 from twinlog.operations.reconcile import EVERYTHING_NEW, Reconciling, Scope, prove_here
 
 DAY_MS = 24 * 3600 * 1000
@@ -92,6 +94,28 @@ def test_a_target_that_was_cut_is_told_by_the_next_run(flow: Twins, topic: str) 
     delete_records(flow.target_servers, flow.twin(topic), 4)
     for _ in range(2):
         assert differences(reconcile(flow), topic) == [Found(Kind.MISSING, 0, 0, 0, 4)]
+
+
+def test_what_is_committed_while_a_run_takes_its_bearings_is_left_to_the_next(
+    flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ends of the twins are read before those of the journal, so it may tell of records beyond them."""
+    flow.create(topic)
+    copy(flow, topic, 0)
+    recorded = reconcile_look.bring_up_to_date
+
+    def meanwhile(*arguments: Any) -> Any:
+        before = recorded(*arguments)
+        copy(flow, topic, 10)
+        return replace(recorded(*arguments), data_ends=before.data_ends)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reconcile_look, "bring_up_to_date", meanwhile)
+        result = reconcile(flow)
+    assert (result.differences, result.records) == ((), 10)
+    assert "left to the next run" in result.notes[0]
+    result = reconcile(flow)
+    assert (result.differences, result.records, result.notes) == ((), 10, ())
 
 
 def test_a_run_of_some_topics_does_not_call_the_others_equal(flow: Twins, topic: str) -> None:

@@ -27,7 +27,9 @@ class LogFacts:
 
     rules: LogRules
     end: int
-    """Its last stable offset."""
+    """Its last stable offset, or how far it is to be looked at."""
+    log_end: int = 0
+    """Of a target: what it has beyond `end` is there and can't be seen yet."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,17 @@ async def side_facts(
     there = [one for one in asked if _exists(view, one)]
     starts = await settled_offsets(client, view, there, OffsetAt.LOG_START)
     stable = await settled_offsets(client, view, there, OffsetAt.LAST_STABLE)
-    failed = {**starts.failed, **stable.failed}
+    ends_now = stable if is_source else await settled_offsets(client, view, there, OffsetAt.LOG_END)
+    failed = {**starts.failed, **stable.failed, **ends_now.failed}
     read = await read_settings(client, sorted({one.topic for one in there}), [_POLICY, _AGE, _SIZE, _BATCH])
     effective = {name: settings.effective for name, settings in read.topics.items()}
     sizes = await log_sizes(client, view) if _any_by_size(effective) else {}
-    known = [one for one in there if one in starts.offsets and one in stable.offsets]
+    known = [one for one in there if one not in failed and one in starts.offsets and one in stable.offsets]
     logs = {
         one: LogFacts(
             _rules(effective.get(one.topic), starts.offsets[one], sizes.get(one), is_source=is_source),
             min(stable.offsets[one], (ends or {}).get(one, stable.offsets[one])),
+            ends_now.offsets.get(one, stable.offsets[one]),
         )
         for one in known
     }

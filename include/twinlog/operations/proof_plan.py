@@ -32,7 +32,8 @@ class ProofPlan:
 
     blocks: tuple[SizedBlock, ...]
     rows: int
-    retained_bytes: int
+    hidden: int
+    """Rows that were left out, since their records can't be seen yet."""
 
 
 def plan_proof(
@@ -50,8 +51,10 @@ def plan_proof(
     logs = {id(one): logs_of(one.pair, source, target) for one in pairs}
     pairs = [one for one in pairs if logs[id(one)] is not None]
     retained = [_retained(one, logs[id(one)]) for one in pairs]
+    hidden = {id(one): _hidden(one, logs[id(one)]) for one in pairs}
+    bounded_by_nothing = choice.since_ms is None
     picked = {
-        id(one): rows | (_cut_off(one, logs[id(one)], now_ms) if choice.since_ms is None else False)
+        id(one): (rows | (_cut_off(one, logs[id(one)], now_ms) & bounded_by_nothing)) & ~hidden[id(one)]
         for one, rows in zip(pairs, chosen(pairs, retained, known, choice), strict=True)
     }
     seen = _seen_ends(known)
@@ -69,7 +72,7 @@ def plan_proof(
     return ProofPlan(
         tuple(blocks),
         sum(len(one.block.rows) for one in blocks),
-        int(sum(np.where(kept, one.bytes, 0).sum() for one, kept in zip(pairs, retained, strict=True))),
+        int(sum(rows.sum() for rows in hidden.values())),
     )
 
 
@@ -171,6 +174,14 @@ def _retained(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None) -> Bools:
     return kept
 
 
+def _hidden(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None) -> Bools:
+    """The rows whose records are on the target and can't be seen yet: of a transaction that was committed while this
+    run took its bearings, or behind somebody's that is open. They wait for the next run."""
+    end, log_end = (0, 0) if logs is None else (logs[1].end, logs[1].log_end)
+    found: Bools = (rows.target_end > end) & (rows.target_end <= log_end) & (rows.count > 0)
+    return found
+
+
 def _cut_off(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None, now_ms: int) -> Bools:
     """The rows that the target has lost at its log's start or end and should have, as the logs' bounds alone tell: they
     wait for no turn."""
@@ -179,7 +190,7 @@ def _cut_off(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None, now_ms: int
         return nothing
     source, target = logs
     wanted = (rows.source_end > source.rules.start) & (rows.count > 0)
-    lost = wanted & ((rows.target_start < target.rules.start) | (rows.target_end > target.end))
+    lost = wanted & ((rows.target_start < target.rules.start) | (rows.target_end > target.log_end))
     for row in np.flatnonzero(lost).tolist():
         before = int(rows.target_start[row]) < target.rules.start
         nothing[row] = not before or not target.rules.may_have_expired(int(rows.newest_ms[row]), now_ms)

@@ -13,7 +13,7 @@ Nothing is changed on either cluster, and nothing in the ledger but that it is b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from twinlog.cluster.proof_order import Block, BlockReport, KeyLookup, Level, ProofOrder, ProofSettings
@@ -100,7 +100,7 @@ class Reconciling:
             bytes_crossed=evidence.crossed_bytes,
             bytes_read=evidence.source_bytes + evidence.target_bytes,
             aborted_on_target=sum(one.aborted for one in evidence.blocks),
-            notes=(*([] if leads else [self._promoted]), *recovered, *beside.notes),
+            notes=(*([] if leads else [self._promoted]), *self._left_out(plan), *recovered, *beside.notes),
             seconds=time.monotonic() - started,
         )
         return self._keep(result, seen, state, evidence, scope)
@@ -108,6 +108,13 @@ class Reconciling:
     @property
     def _promoted(self) -> str:
         return f"{self._flow.name} has failed over: what was written on {self._flow.target} since is not called foreign"
+
+    def _left_out(self, plan: ProofPlan) -> Iterator[str]:
+        if plan.hidden:
+            yield (
+                f"{plan.hidden:,} ranges were committed on {self._flow.target} just now, or lie behind a transaction "
+                "that is open there: they are left to the next run"
+            )
 
     def _is_alone(self, source: RawClient) -> bool:
         return self._flow.naming == "prefixed" or not meets_another(self._topology, self._flow, source)
