@@ -93,6 +93,12 @@ def test_the_command_proves_on_spark_and_ends_with_1_on_a_difference(
     cli.main(["--topology", str(topology), "--json", "status"])
     (shown,) = json.loads(capsys.readouterr().out)["flows"]
     assert shown["last_verdict"] == "different"
+    code, planned = asked(topology, "repair", flow.flow.name, "--dry-run")
+    assert (code, planned["complete"], planned["plan"]["remedies"]) == (0, False, ["recopy", "checkpoints"])
+    assert len(flow.read_target(topic)[1]) == 21
+    code, done = asked(topology, "repair", flow.flow.name, "--yes")
+    assert (code, done["complete"], done["verdict"], done["recopied"]) == (0, True, "equal", [flow.twin(topic)])
+    assert flow.read_target(topic) == flow.read_source(topic)
 
 
 @pytest.mark.parametrize("words", [("--topics", "("), ("--rate", "0"), ("--since", "yesterday")])

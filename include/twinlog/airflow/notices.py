@@ -78,6 +78,20 @@ def tell(context: Context, notice: Notice) -> None:
             log.warning("%s could not tell it: %s: %s", name, type(failure).__name__, failure)
 
 
+TOLD = "told"
+"""In a task's result: the kinds that hold, for the next run's `told_before`."""
+
+
+def told_before(context: Context, task_id: str) -> list[str]:
+    """What that task of the run before has told. Who starts one by hand is told anew."""
+    ti = context["ti"]
+    previous = ti.get_previous_dagrun()
+    if previous is None:
+        return []
+    told: list[str] = (ti.xcom_pull(task_ids=task_id, run_id=previous.run_id) or {}).get(TOLD, [])
+    return told
+
+
 def tell_changes(context: Context, notices: Sequence[Notice], before: Collection[str]) -> list[str]:
     """Tell what was not told `before`, by kind, and what is over; the kinds that hold now, for the next time.
 

@@ -28,8 +28,10 @@ def found(*differences: Difference, bounded: bool = False) -> Reconciliation:
 
 
 def test_a_difference_is_told_once_with_where_to_look(told: list[Notice]) -> None:
-    tasks._tell({}, found(MISSING), before="equal")
-    tasks._tell({}, found(MISSING), before="different")
+    # Also where somebody at the command line has found it first.
+    holds = tasks._tell({}, found(MISSING), [], "different")
+    assert holds == ["different"]
+    assert tasks._tell({}, found(MISSING), holds, "different") == holds
     (notice,) = told
     assert (notice.kind, notice.over) == (NoticeKind.DIFFERENT, False)
     assert "3 missing" in notice.title
@@ -38,12 +40,14 @@ def test_a_difference_is_told_once_with_where_to_look(told: list[Notice]) -> Non
 
 
 def test_its_end_is_told_by_a_run_that_left_nothing_out(told: list[Notice]) -> None:
-    tasks._tell({}, found(bounded=True), before="different")
+    assert tasks._tell({}, found(bounded=True), ["different"], "different") == ["different"]
     assert told == []
-    tasks._tell({}, found(), before="different")
+    assert tasks._tell({}, found(), ["different"], "equal") == []
     assert [(notice.kind, notice.over) for notice in told] == [(NoticeKind.DIFFERENT, True)]
-    tasks._tell({}, found(), before="equal")
+    tasks._tell({}, found(), [], "equal")
     assert len(told) == 1
+    tasks._tell({}, found(), [], "different")
+    assert len(told) == 2, "the run in between had failed, and kept nothing"
 
 
 def test_the_form_says_what_is_looked_at() -> None:

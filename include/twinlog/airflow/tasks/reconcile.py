@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Param, get_current_context, task
 
 from twinlog.airflow.metrics import send, tells_errors
-from twinlog.airflow.notices import FailureNotifier, Notice, NoticeKind, tell_changes
+from twinlog.airflow.notices import TOLD, FailureNotifier, Notice, NoticeKind, tell_changes, told_before
 from twinlog.airflow.params import moment_ms, moment_param
 from twinlog.airflow.settings import own_folder
 from twinlog.airflow.spark_place import spark_place
@@ -119,8 +119,8 @@ def reconcile(flow_name: str) -> dict[str, Any]:
     for note in done.notes[:LISTED_AT_MOST]:
         log.warning("%s", note)
     log.info("%s; report: %s", done.sentence, done.report)
-    _tell(context, done, before)
-    result = listed(done.to_json(), "differences", "notes")
+    told = _tell(context, done, told_before(context, RECONCILE_TASK), before)
+    result = {**listed(done.to_json(), "differences", "notes"), TOLD: told}
     if done.differences:
         # A failed task returns nothing, and it is the failed ones of which people want to see what differs.
         context["ti"].xcom_push(key=RESULT_KEY, value=result)
@@ -159,11 +159,15 @@ def _verdict_before(reach: TaskReach) -> str | None:
     return None if last is None else last.verdict
 
 
-def _tell(context: Context, done: Reconciliation, before: str | None) -> None:
+def _tell(context: Context, done: Reconciliation, told: list[str], verdict_before: str | None) -> list[str]:
     """Once when the sides begin to differ, and once when they are equal again; a run that left something out can't tell
-    that the rest is."""
+    that the rest is. Answers what holds, for the next run.
+
+    The verdict before counts for the end only: somebody at the command line may have found a difference first, and
+    nobody here has been told of that; or the run in between failed, and knows nothing.
+    """
     if done.bounded and not done.differences:
-        return
+        return told
     notice = Notice(
         NoticeKind.DIFFERENT,
         done.flow,
@@ -172,4 +176,5 @@ def _tell(context: Context, done: Reconciliation, before: str | None) -> None:
         over=not done.differences,
         details={"kinds": done.kinds, "report": done.report},
     )
-    tell_changes(context, [notice], [NoticeKind.DIFFERENT] if before == "different" else [])
+    differed = notice.over and verdict_before == "different"
+    return tell_changes(context, [notice], [NoticeKind.DIFFERENT] if differed else told)

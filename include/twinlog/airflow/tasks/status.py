@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context, task
 
 from twinlog.airflow.metrics import send
-from twinlog.airflow.notices import Notice, NoticeKind, tell_changes
+from twinlog.airflow.notices import TOLD, Notice, NoticeKind, tell_changes, told_before
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
 from twinlog.errors import ClusterError, ClusterUnreachableError, ObjectiveMissedError, TwinlogError
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from twinlog.cluster.access import ClusterAccess
     from twinlog.model.objectives import Objective
     from twinlog.model.topology import Flow
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STATUS_TASK = "status"
-TOLD = "told"
 """In the result: the kinds of notices that hold."""
 
 
@@ -51,7 +48,7 @@ def status(flow_name: str) -> dict[str, Any]:
     failure = _failure(result)
     # What the next try may mend is told by that one, if it does not.
     final = failure is None or not failure.retriable or context["ti"].try_number > context["ti"].max_tries
-    before = _told_before(context)
+    before = told_before(context, STATUS_TASK)
     told = tell_changes(context, notices(result.flows[0]), before) if final else before
     row: dict[str, Any] = {**result.to_json()["flows"][0], TOLD: told}
     if failure is not None:
@@ -90,16 +87,6 @@ def notices(flow: FlowStatus) -> list[Notice]:
             title = f"{flow.flow}: {name} is {'within' if objective.met else 'beyond'} what is wanted: {figures}"
             found.append(Notice(kind, flow.flow, title, over=objective.met, details=objective.to_json()))
     return found
-
-
-def _told_before(context: Context) -> list[str]:
-    """What the run before has told. Who starts one by hand is told anew."""
-    ti = context["ti"]
-    previous = ti.get_previous_dagrun()
-    if previous is None:
-        return []
-    told: list[str] = (ti.xcom_pull(task_ids=STATUS_TASK, run_id=previous.run_id) or {}).get(TOLD, [])
-    return told
 
 
 def status_table(flow: FlowStatus) -> str:
