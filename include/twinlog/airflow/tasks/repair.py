@@ -15,6 +15,7 @@ from airflow.sdk import Param, get_current_context, task
 
 from twinlog.airflow.approval import approved_by, with_question
 from twinlog.airflow.frame import NO_POOL
+from twinlog.airflow.metrics import tells_errors
 from twinlog.airflow.settings import own_folder
 from twinlog.airflow.spark_place import spark_place
 from twinlog.airflow.tasks.mirror import listed
@@ -86,6 +87,7 @@ def plan(flow_name: str) -> dict[str, Any]:
 
 
 @task(task_id=REPAIR_TASK)
+@tells_errors(REPAIR_TASK)
 def carry_out(flow_name: str) -> dict[str, Any]:
     """The plan that was approved, or what is left of it; fails where something still differs afterwards."""
     context = get_current_context()
