@@ -87,8 +87,8 @@ class RecoveredWriter:
                         await self._send(writer, one, batch.codec, new)
                         appended += len(new)
                 at = part.end
-        if writer.in_transaction:
-            await writer.commit()
+                # What is there is not appended again, so nothing needs to be committed together.
+                await writer.commit()
         return Recovered(one, sorted(found), appended)
 
     async def _there(self, one: Lacking) -> set[int]:

@@ -31,7 +31,8 @@ from twinlog.wire import journal
 from twinlog.wire.own_records import build_batches
 from twinlog.wire.source import SourcePartition
 
-TRANSACTION_TIMEOUT_MS = 60_000
+TRANSACTION_TIMEOUT_MS = 180_000
+"""For what a transaction has at the most, on a slow day."""
 RETRIES = 40
 BYTES_A_TRANSACTION = 32 * 1024 * 1024
 ROWS_A_TRANSACTION = 10_000
