@@ -61,6 +61,9 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
         "--clean-up", action="store_true", help="after the cut-over: remove what Twinlog has left on both clusters"
     )
     parser.add_argument(
+        "--without-source", action="store_true", help="with --clean-up: the source is switched off, and is not asked"
+    )
+    parser.add_argument(
         "--give-up",
         action="store_true",
         help="end the migration before its cut-over: retention is the source's again, and the flow mirrors on",
@@ -156,7 +159,7 @@ def _cleaned_up(asked: argparse.Namespace, console: Console, migrating: Migratin
     approving.demand_somebody(asked, f"What Twinlog keeps of {flow} is only removed with somebody's yes.")
     if not approving.approved(asked, console, f"Remove journal, state and positions of {flow} for good?"):
         raise ConfigurationError(f"{flow}: nothing was removed")
-    return migrating.clean_up()
+    return migrating.clean_up(without_source=asked.without_source)
 
 
 def _given_up(asked: argparse.Namespace, console: Console, migrating: Migrating, flow: str) -> MigrateResult:

@@ -179,8 +179,9 @@ class Migrating:
             evidence.write({**evidence.read(), **facts})
         return found
 
-    def clean_up(self) -> MigrateResult:
-        """Remove what is ours on both clusters; again and again, where it is cut short."""
+    def clean_up(self, *, without_source: bool = False) -> MigrateResult:
+        """Remove what is ours on both clusters; again and again, where it is cut short. A source that was switched off
+        is not asked `without_source`."""
         migration = migration_of(self._flow, self._ends.target)
         if migration is None:
             return self._cleaned_up_before()
@@ -190,9 +191,9 @@ class Migrating:
         reporting = self._reporting(evidence)
         if not evidence.read().get("cleaning_up"):
             # What the report says of topics and permissions is asked of what is about to be removed.
-            reporting.publish(reporting.tables())
+            reporting.publish(reporting.tables(without_source=without_source))
             evidence.write({**evidence.read(), "cleaning_up": True})
-        found = cleaning.run()
+        found = cleaning.run(without_source=without_source)
         removed = list(dict.fromkeys((*evidence.read().get("removed", ()), *found.removed)))
         evidence.done(Phase.CLEAN_UP, f"{len(removed):,} things were removed", removed=removed, left=list(found.left))
         return MigrateResult(

@@ -88,24 +88,32 @@ class CleaningUp:
             )
         return migration
 
-    def run(self) -> CleanedUp:
-        """Remove everything that is ours."""
+    def run(self, *, without_source: bool = False) -> CleanedUp:
+        """Remove everything that is ours; what is on a source that was switched off goes with it."""
         migration = self.demand_cut_over()
-        with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
-            target_view, source_view = target.run(target.metadata()), source.run(source.metadata())
-            made = self._made(target, target_view)
-            self._denials(source, target)
+        with self._ends.target.raw() as target:
+            if without_source:
+                self._left.append(f"on {self._flow.source}: whatever is ours there, since it was not asked")
+            else:
+                self._on_the_source(target, migration)
+            view = target.run(target.metadata())
+            made = self._made(target, view)
             self._acls(target, made)
             self._groups(target)
-            self._topics(target, target_view, self._on_target(target, target_view, made, migration))
-            self._topics(source, source_view, self._on_source(source, source_view, migration))
+            self._topics(target, view, self._on_target(target, view, made, migration))
             if not self._failures:
-                self._topics(target, target_view, [state_topic(self._flow.source, self._flow.target)])
+                self._topics(target, view, [state_topic(self._flow.source, self._flow.target)])
         self._left.append(
             f"on {self._flow.target}: the transactional ids twinlog.{self._flow.name}.*, which brokers forget by "
             "themselves after transactional.id.expiration.ms"
         )
         return CleanedUp(tuple(self._removed), tuple(self._left), tuple(self._failures))
+
+    def _on_the_source(self, target: RawClient, migration: Migration) -> None:
+        with self._ends.source.raw(beside=target) as source:
+            self._denials(source, target)
+            view = source.run(source.metadata())
+            self._topics(source, view, self._on_source(source, view, migration))
 
     def _made(self, target: RawClient, view: ClusterMetadata) -> Made:
         flow = self._flow

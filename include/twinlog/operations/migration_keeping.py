@@ -57,6 +57,10 @@ def begin(flow: Flow, ends: Ends, asked: Asked, migration_id: str) -> Migration:
             f"{flow.name} begins topics at their ends, and a migration moves all that is kept: set its topics.from to "
             "earliest; --from and --from-offset leave out what is older"
         )
+    known = migration_of(flow, ends.target)
+    if known is not None and known.is_cut_over:
+        # The source may be gone by now, and nothing is left that could be asked for.
+        return known
     with ends.target.raw() as target, ends.source.raw(beside=target) as source:
         view = target.run(target.metadata())
         there = source.run(source.metadata())

@@ -37,12 +37,16 @@ class Reporting:
     ledger: Ledger
     evidence: Evidence
 
-    def tables(self) -> Tables:
-        """As the clusters say now."""
+    def tables(self, *, without_source: bool = False) -> Tables:
+        """As the clusters say now; what only a source that is gone could say is as it was written last."""
         said = self.evidence.read()
         plan = Takeovers(self.ledger).read(said["plan"]) if said.get("plan") else None
-        with self.ends.target.raw() as target, self.ends.source.raw(beside=target) as source:
-            topics = topic_table(self.topology, self.flow, self.ledger, source, target)
+        with self.ends.target.raw() as target:
+            if without_source:
+                topics = self.kept().topics
+            else:
+                with self.ends.source.raw(beside=target) as source:
+                    topics = topic_table(self.topology, self.flow, self.ledger, source, target)
             acls = acl_table(self.flow, target)
         return Tables(topics, group_table(plan, said.get("not_moved", ())), acls)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,15 @@ from support.guarded import as_mirror
 from support.migrating import cut_over, cutting_over, migrate, migrating, migration
 from support.mirroring import Twins, create_topic, producer, twins
 from support.reading import read_committed
+from support.silent import closed_port
 from support.source_logs import fill
 from support.syncing import Hand, opposite, sync
 from support.waiting import await_condition
 from twinlog.cluster.copy_order import Executor, carry_out_here
-from twinlog.errors import FlowStateError
+from twinlog.errors import ClusterUnreachableError, FlowStateError
 from twinlog.model.flow_state import State
 from twinlog.model.migration import Phase
+from twinlog.model.topology import Cluster
 from twinlog.model.twin_settings import HELD
 from twinlog.operations import migration_cut_over
 from twinlog.operations.migrate import Asked
@@ -198,6 +201,26 @@ def test_a_switchover_by_its_own_command_is_a_cut_over_too(flow: Twins, topic: s
 
     assert cut_over(flow).migration.phase is Phase.CLEAN_UP
     assert "retention.ms" not in Hand(flow.target_servers).overrides(topic)
+
+
+def test_a_source_that_is_switched_off_is_not_asked(flow: Twins, topic: str) -> None:
+    flow.create(topic)
+    fill(flow.source_servers, topic, range(10))
+    migrate(flow)
+    cut_over(flow)
+    migrating(flow).report()
+    clusters = {**flow.topology.clusters, flow.flow.source: Cluster(flow.flow.source, closed_port())}
+    gone = replace(flow, topology=replace(flow.topology, clusters=clusters))
+
+    with pytest.raises(ClusterUnreachableError):
+        migrating(gone).clean_up()
+    cleaned = migrating(gone).clean_up(without_source=True)
+
+    assert cleaned.failures == ()
+    assert any("since it was not asked" in line for line in cleaned.notes)
+    assert ours(flow) == set()
+    assert cleaned.report is not None
+    assert topic in Path(cleaned.report.removeprefix("file://")).read_text()
 
 
 def test_what_others_need_stays(flow: Twins, topic: str) -> None:

@@ -54,6 +54,7 @@ PRIORITY = "priority"
 BLACKOUTS = "blackouts"
 ADOPT = "adopt"
 BLOCK_WRITES = "block_writes"
+WITHOUT_SOURCE = "without_source"
 NOBODY = "nobody"
 
 
@@ -87,6 +88,12 @@ def migrate_params() -> dict[str, Param]:
             type="boolean",
             title="Block writes on the source at the cut-over",
             description="ACLs keep producers there from writing while the last of it is copied; otherwise stop them.",
+        ),
+        WITHOUT_SOURCE: Param(
+            False,
+            type="boolean",
+            title="The source is switched off",
+            description="After the cut-over: what Twinlog keeps on the target is removed without asking the source.",
         ),
     }
 
@@ -143,9 +150,9 @@ def prove(flow_name: str) -> dict[str, Any]:
     migrating = scene.migrating()
     with scene.spark() as spark:
         found = migrating.prove(spark.prove, tasks=spark.tasks)
-    report = migrating.report()
     if found is None:
-        return {"flow": flow_name, "report": report}
+        return {"flow": flow_name}
+    report = migrating.report()
     _warn(found.notes)
     log.info("%s; report: %s", found.sentence, report)
     result = listed({**found.to_json(), "migration_report": report}, "differences", "notes")
@@ -192,13 +199,13 @@ def cut_over(flow_name: str) -> dict[str, Any]:
 
 @task(task_id=OFFER_TASK, pool=NO_POOL, trigger_rule=TriggerRule.NONE_FAILED)
 def offer(flow_name: str) -> dict[str, Any]:
-    """The report, and the question whether what Twinlog keeps for itself may go."""
+    """The question whether what Twinlog keeps for itself may go."""
     migrating = _Scene(flow_name).migrating()
-    report = migrating.report()
+    report = None if get_current_context()["params"][WITHOUT_SOURCE] else migrating.report()
     body = (
-        f"The report is at {report}.\n\nRemoved are what {flow_name} keeps for itself on both clusters: its journal, "
-        "state and positions, the topics by which it shows that it lives, and what the switchover denied. The "
-        "migrated topics stay, and so do their settings and permissions. After that there is no failback."
+        f"Removed are what {flow_name} keeps for itself on both clusters: its journal, state and positions, the topics "
+        "by which it shows that it lives, and what the switchover denied. The migrated topics stay, and so do their "
+        f"settings and permissions. After that there is no failback. {'' if report is None else f'Report: {report}'}"
     )
     return with_question({"flow": flow_name, "report": report}, f"Remove what Twinlog keeps of {flow_name}?", body)
 
@@ -206,7 +213,8 @@ def offer(flow_name: str) -> dict[str, Any]:
 @task(task_id=CLEAN_UP_TASK)
 def clean_up(flow_name: str) -> dict[str, Any]:
     """Nothing of ours left on either cluster."""
-    return _ended(_Scene(flow_name).migrating().clean_up())
+    without_source = bool(get_current_context()["params"][WITHOUT_SOURCE])
+    return _ended(_Scene(flow_name).migrating().clean_up(without_source=without_source))
 
 
 class _Spark(NamedTuple):
