@@ -36,7 +36,7 @@ def test_what_it_copied_is_not_copied_again(flow: Twins, topic: str, tmp_path: P
             return sum(map(len, read_committed(flow.target_servers, twin).values())) >= 3 * RECORDS
 
         await_condition(copied, "MirrorMaker 2 has copied all", 120)
-        with pytest.raises(AdoptionError, match="MirrorMaker 2 is running: its group .* has members"):
+        with pytest.raises(AdoptionError, match=r"MirrorMaker 2 is running: its group .* has members"):
             migrate(flow, adopts="mm2")
     for partition in range(3):
         fill(flow.source_servers, topic, range(LATER), partition)
