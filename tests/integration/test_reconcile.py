@@ -6,6 +6,7 @@ compared in one go; then each is looked at by itself.
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from support.source_logs import delete_records, fill
 from support.tampering import Change, doubled, dropped, replaced, stamped, swapped, tampering
 from twinlog.model.reconciliation import Kind, Verdict
 from twinlog.operations.reconcile_result import Reconciliation
+from twinlog.wire.records import RawRecord
 
 IN_2001_MS = 1_000_000_000_000
 
@@ -35,6 +37,21 @@ class Case:
 
 def somebody_writes(flow: Twins, topic: str) -> None:
     fill(flow.target_servers, flow.twin(topic), ["not ours", "nor this"], linger_ms=100)
+
+
+def exchanged(place: int) -> Change:
+    """A record by one that has nothing in common with it."""
+    changes = (
+        replaced(place, b"key 5", b"KEY 9"),
+        replaced(place, b"value 5", b"VALUE 9"),
+        replaced(place, b"header 5", b"HEADER 9"),
+        stamped(place, IN_2001_MS),
+    )
+
+    def change(records: list[RawRecord]) -> list[RawRecord]:
+        return functools.reduce(lambda changed, one: one(changed), changes, records)
+
+    return change
 
 
 def target_cut(flow: Twins, topic: str) -> None:
@@ -54,6 +71,7 @@ CASES = {
     "key-altered": Case((Found(Kind.ALTERED, 0, 5, 5),), replaced(5, b"key 5", b"key X"), detail="key"),
     "header-altered": Case((Found(Kind.ALTERED, 0, 5, 5),), replaced(5, b"header 5", b"header X"), detail="headers"),
     "timestamp-altered": Case((Found(Kind.ALTERED, 0, 5, 5),), stamped(5, IN_2001_MS), detail="timestamp"),
+    "exchanged": Case((Found(Kind.MISSING, 0, 5, 5), Found(Kind.EXTRA, 0, 5, 5)), exchanged(5)),
     "reordered": Case((Found(Kind.OUT_OF_ORDER, 0, 6, 7), Found(Kind.MISPLACED, 0, 7, 6)), swapped(6, 7)),
     "added": Case((Found(Kind.FOREIGN, 0, None, 11, 2),), afterwards=somebody_writes),
     "target-cut": Case((Found(Kind.MISSING, 0, 0, 0, 4),), afterwards=target_cut, detail="somebody has deleted it"),

@@ -60,6 +60,16 @@ def test_what_was_proven_is_left_alone_until_its_turn_comes(flow: Twins, topic: 
     assert reconcile(flow).records == 20
 
 
+def test_a_rate_is_kept(flow: Twins, topic: str) -> None:
+    flow.create(topic)
+    fill(flow.source_servers, topic, ["x" * 10_000] * 150, batch_num_messages=10)
+    flow.mirror()
+    result = reconcile(flow, Scope(full=True, rate=0.5), tasks=1)
+    assert (result.verdict, result.records) == (Verdict.EQUAL, 150)
+    # 1.5 MB of each side, at half a MB a second, less what may come at once.
+    assert result.seconds > 2.0
+
+
 def test_a_difference_is_told_until_it_is_gone(flow: Twins, topic: str) -> None:
     flow.create(topic)
     with tampering({flow.twin(topic): dropped(9)}):
