@@ -1,10 +1,11 @@
 """Lanes: a fixed share of a flow's target partitions each, with one writer.
 
-Neighbouring partitions of a topic share a lane, four by four, since a Produce request may carry one batch a partition:
-alone in its lane, a partition would pay for a request a batch. Consecutive fours go to consecutive lanes, beginning
-at a lane that depends on the topic's name, so a topic's load is spread and many one-partition topics do not all meet
-in lane 0. The answer never changes while the number of lanes stays; it changes only after every old lane has been
-fenced.
+Neighbouring partitions of a topic share a lane, two by two, since a Produce request may carry one batch a partition:
+alone in its lane, a partition would pay for a request a batch. No more than two, since a broker works on one request of
+a connection at a time, and a topic of four is to have two tasks and so two connections. Consecutive twos go to
+consecutive lanes, beginning at a lane that depends on the topic's name, so a topic's load is spread and many
+one-partition topics do not all meet in lane 0. The answer never changes while the number of lanes stays; it changes
+only after every old lane has been fenced, as each run does before it copies.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import zlib
 
 from twinlog.model.offsets import TopicPartition
 
-NEIGHBOURS = 4
+NEIGHBOURS = 2
 """Partitions of a topic that share a lane before the next one is used."""
 
 
