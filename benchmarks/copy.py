@@ -47,6 +47,7 @@ class Form:
     """How much is measured."""
 
     loads: tuple[Load, ...]
+    warm_up_records: int
     limit_bytes: int
     mirror_maker_s: float
 
@@ -119,6 +120,7 @@ def form(quick: bool) -> Form:
             for codec in codecs
             for partitions in (4, 200)
         ),
+        warm_up_records=500_000 if quick else 1_000_000,
         limit_bytes=500_000_000 if quick else 1_000_000_000,
         mirror_maker_s=10 if quick else 40,
     )
@@ -137,7 +139,7 @@ class Bench:
     def warm_up(self) -> None:
         """A case that nobody counts: files come into the cache, and brokers compile until a third copy is as quick as
         a fourth."""
-        first = Load(1_000, "lz4", 8, 1_000_000)
+        first = Load(1_000, "lz4", 8, self._form.warm_up_records)
         loads.fill(self._clusters.source, first)
         self._looks(first).look()
         for _ in range(3):
@@ -218,6 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.case:
         chosen = Form(
             tuple(load for load in chosen.loads if options.case in load.topic),
+            chosen.warm_up_records,
             chosen.limit_bytes,
             chosen.mirror_maker_s,
         )

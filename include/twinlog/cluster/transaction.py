@@ -42,7 +42,7 @@ from twinlog.errors import (
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.positions import Position
 from twinlog.wire.outgoing import OutgoingBatch
-from twinlog.wire.restamp import restamp
+from twinlog.wire.restamp import next_sequence, restamp
 
 NO_PRODUCER = -1
 
@@ -151,7 +151,7 @@ class TransactionalWriter:
     def take_sequence(self, partition: TopicPartition, records: int) -> int:
         """The base sequence of the next batch to `partition`; the one after it follows on, wrapping as Kafka does."""
         base = self._sequences.get(partition, 0)
-        self._sequences[partition] = (base + records) & 0x7FFFFFFF
+        self._sequences[partition] = next_sequence(base, records)
         return base
 
     def stamp(self, partition: TopicPartition, batch: OutgoingBatch) -> Pieces:
