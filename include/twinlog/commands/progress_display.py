@@ -28,7 +28,8 @@ def show_on(console: Console) -> Show:
 
     def line(progress: Progress) -> None:
         nonlocal due_s
-        if progress.seconds >= due_s:
+        # Before the first commit there is nothing to tell, unless it lets itself be waited for.
+        if progress.seconds >= (due_s if progress.records else max(due_s, LINE_EVERY_S)):
             due_s = progress.seconds + LINE_EVERY_S
             console.note(sentence(progress))
 

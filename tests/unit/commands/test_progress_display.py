@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,21 @@ def test_a_line_now_and_then_where_there_is_no_terminal(capsys: pytest.CaptureFi
         "250 of 1,000 records, 50.0 MB, 4.0 MB/s, 38 s left",
     ]
     assert shown.out == ""
+
+
+@pytest.mark.parametrize(
+    ("first_commit_s", "shown_at_s"), [(4.0, [4.0, 14.0]), (30.0, [10.0, 20.0, 30.0])], ids=["soon", "late"]
+)
+def test_the_first_line_waits_for_something_to_tell_but_not_for_long(
+    capsys: pytest.CaptureFixture[str], first_commit_s: float, shown_at_s: list[float]
+) -> None:
+    show = show_on(Console(as_json=True))
+    shown = []
+    for seconds in map(float, range(1, max(int(first_commit_s), 15) + 1)):
+        show(at(seconds) if seconds >= first_commit_s else replace(at(seconds), records=0, bytes=0))
+        if capsys.readouterr().err:
+            shown.append(seconds)
+    assert shown == shown_at_s
 
 
 def test_a_bar_that_is_drawn_over_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
