@@ -244,6 +244,8 @@ class FailbackError(TwinlogError):
 
 class RepairError(TwinlogError):
     """A repair could not go on; run again, it goes on where it stopped."""
+class TakeoverError(TwinlogError):
+    """Something of a takeover was refused; run again, it goes on where it stopped."""
 
     retriable = True
 

@@ -13,7 +13,8 @@ from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.secrets import resolve
 from twinlog.model.flow_state import FlowRecord
 from twinlog.model.takeover import Request, Strategy
-from twinlog.operations.failover import Failover, TakeoverResult
+from twinlog.operations.failover import Failover
+from twinlog.operations.takeover_result import TakeoverResult
 
 TRANSLATED = Request()
 

@@ -15,7 +15,8 @@ from twinlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from twinlog.model.takeover import Request, TakeoverPlan
-    from twinlog.operations.failover import Failover, TakeoverResult
+    from twinlog.operations.failover import Failover
+    from twinlog.operations.takeover_result import TakeoverResult
 
 _STRATEGIES = ("translated", "timestamp", "earliest", "latest")
 
@@ -75,7 +76,7 @@ def add_start_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, console: Console) -> int:
-    from twinlog.operations.failover import TakeoverResult  # noqa: PLC0415 - keeps --help quick
+    from twinlog.operations.takeover_result import TakeoverResult  # noqa: PLC0415 - keeps --help quick
 
     request = request_of(asked)
     if asked.watch:
@@ -152,19 +153,15 @@ def _plan(asked: argparse.Namespace, console: Console, failover: Failover, reque
 
 def request_of(asked: argparse.Namespace) -> Request:
     """What the arguments say of where groups go on."""
-    from twinlog.model.takeover import Request, Strategy  # noqa: PLC0415 - keeps --help quick
+    from twinlog.model.takeover import Request, Strategy, override_of  # noqa: PLC0415 - keeps --help quick
 
-    overrides = []
-    for text in asked.group_strategy:
-        pattern, separator, name = text.rpartition("=")
-        if not separator or name not in _STRATEGIES:
-            raise ConfigurationError(
-                f'--group-strategy: expected a pattern, "=" and one of {", ".join(_STRATEGIES)}, not "{text}"'
-            )
-        overrides.append((pattern, Strategy(name)))
+    try:
+        overrides = tuple(override_of(text) for text in asked.group_strategy)
+    except ConfigurationError as wrong:
+        raise ConfigurationError(f"--group-strategy: {wrong}") from None
     return Request(
         Strategy(asked.strategy),
-        tuple(overrides),
+        overrides,
         asked.at,
         int(asked.margin * 1000),
         asked.groups,

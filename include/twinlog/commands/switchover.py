@@ -41,8 +41,8 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, console: Console) -> int:
-    from twinlog.operations.failover import TakeoverResult  # noqa: PLC0415 - keeps --help quick
     from twinlog.operations.switchover_proof import switchover_of  # noqa: PLC0415 - as above
+    from twinlog.operations.takeover_result import TakeoverResult  # noqa: PLC0415 - keeps --help quick
 
     request = request_of(asked)
     if not asked.undo:
@@ -82,7 +82,8 @@ def _applied(
         prove = prove_with(context, functools.partial(prove_on_spark, spark), tasks=tasks)
         result = switchover.apply(plan, execute, prove, tasks=tasks, block_writes=asked.block_writes)
     console.result(_lines(result), result.to_json())
-    for sentence in (*result.takeover.failures, *result.takeover.plan.notes, *result.notes):
+    late = [result.late] if result.late is not None else []
+    for sentence in (*result.takeover.failures, *late, *result.takeover.plan.notes, *result.notes):
         console.note(f"twinlog: {sentence}")
     return result.exit_code
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from twinlog.commands.console import table
 from twinlog.commands.words import behind
+from twinlog.model.takeover_report import MOST_ROWS, groups_table
 
 if TYPE_CHECKING:
     from twinlog.model.takeover import TakeoverPlan
-    from twinlog.operations.failover import TakeoverResult
-
-MOST_ROWS = 100
-"""Of a table; whoever wants more reads the plan."""
+    from twinlog.operations.takeover_result import TakeoverResult
 
 
 def plan_lines(plan: TakeoverPlan, kept_at: str) -> Iterator[str]:
@@ -36,6 +33,8 @@ def plan_lines(plan: TakeoverPlan, kept_at: str) -> Iterator[str]:
     for change in plan.settings[:MOST_ROWS]:
         after = "the default" if change.after is None else change.after
         yield f"  {change.topic}: {change.name} {change.before or 'the default'} -> {after}"
+    for one in plan.differences[:MOST_ROWS]:
+        yield f"  differs: {one.resource}: {one.name} {one.before or 'none'}, on {plan.source} {one.after or 'none'}"
     for acl in plan.acls[:MOST_ROWS]:
         yield f"  grant {acl.principal} {acl.operation} on {acl.resource}"
     yield ""
@@ -46,23 +45,11 @@ def _groups(plan: TakeoverPlan) -> Iterator[str]:
     if not plan.rows:
         yield "no group is moved"
         return
-    if len(plan.rows) <= MOST_ROWS:
-        rows = [["GROUP", "TOPIC", "PARTITION", "OFFSET", "HOW", "UNREAD"]]
-        rows += [
-            [row.group, row.topic, str(row.partition), str(row.offset), row.how, _number(row.unread)]
-            for row in plan.rows
-        ]
-        yield from table(rows)
-        return
-    partitions: Counter[str] = Counter(row.group for row in plan.rows)
-    unread: Counter[str] = Counter()
-    for row in plan.rows:
-        unread[row.group] += row.unread or 0
-    rows = [["GROUP", "PARTITIONS", "UNREAD"]]
-    rows += [[group, f"{count:,}", f"{unread[group]:,}"] for group, count in sorted(partitions.items())[:MOST_ROWS]]
-    yield from table(rows)
-    if len(partitions) > MOST_ROWS:
-        yield f"and {len(partitions) - MOST_ROWS:,} groups more"
+    found = groups_table(plan, MOST_ROWS)
+    header = [column.upper() for column in found.columns]
+    yield from table([header, *([_cell(value) for value in row] for row in found.rows[:MOST_ROWS])])
+    if len(found.rows) > MOST_ROWS:
+        yield f"and {len(found.rows) - MOST_ROWS:,} groups more"
 
 
 def _left_out(plan: TakeoverPlan) -> Iterator[str]:
@@ -74,8 +61,8 @@ def _left_out(plan: TakeoverPlan) -> Iterator[str]:
         yield f"and {len(plan.left_out) - MOST_ROWS:,} more are left out"
 
 
-def _number(count: int | None) -> str:
-    return "unknown" if count is None else f"{count:,}"
+def _cell(value: object) -> str:
+    return "unknown" if value is None else str(value)
 
 
 def result_lines(result: TakeoverResult) -> Iterator[str]:
@@ -89,3 +76,4 @@ def result_lines(result: TakeoverResult) -> Iterator[str]:
         f"({result.plan.bootstrap_servers}), {result.seconds:.1f} s; lost: "
         f"{behind(result.plan.lost_records, result.plan.lost_seconds)}"
     )
+    yield from result.missed

@@ -32,6 +32,15 @@ class TakeoverSettings:
         "reference (`${env:NAME}` or `${file:/path}`).",
         section=_TAKEOVER,
     )
+    hook_dag: str | None = setting(
+        "hook.dag",
+        None,
+        Text(),
+        "The id of an Airflow DAG of your own that the DAGs `failover`, `switchover`, `watch` and `failback` trigger "
+        "after the other hooks, with the same JSON as its conf, and wait for. Only Airflow can call it: a takeover by "
+        "the command line, or one that the command line goes on with, calls the other hooks alone.",
+        section=_TAKEOVER,
+    )
     hook_timeout_seconds: int = setting(
         "hook.timeout.seconds",
         60,

@@ -5,7 +5,7 @@ A plan holds differences only: where source and target agree it is empty, so a s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -51,6 +51,10 @@ class Change:
             "to": self.after,
             "note": self.note,
         }
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Change:
+        return cls(ChangeKind(said["kind"]), said["resource"], said["name"], said["from"], said["to"], said["note"])
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from twinlog.errors import ConfigurationError
 from twinlog.model.acls import Acl, acl_of
+from twinlog.model.sync_plan import Change
 from twinlog.model.twin_settings import SettingChange
 
 VERSION = 1
@@ -54,6 +55,15 @@ class How(StrEnum):
     """As it was translated when the source was still there."""
     END_OF_COPY = "end of copy"
     """The group had read further than was copied: it has read all that is there."""
+
+
+def override_of(text: str) -> tuple[str, Strategy]:
+    """Another strategy for some groups, as people write it: `billing-.*=earliest`."""
+    pattern, separator, name = text.rpartition("=")
+    names = [str(strategy) for strategy in Strategy]
+    if not separator or name not in names:
+        raise ConfigurationError(f'expected a pattern, "=" and one of {", ".join(names)}, not "{text}"')
+    return pattern, Strategy(name)
 
 
 @dataclass(frozen=True)
@@ -172,6 +182,8 @@ class TakeoverPlan:
     """Of promoted topics: back to what the source's have."""
     acls: tuple[Acl, ...] = ()
     """To be granted on the target."""
+    differences: tuple[Change, ...] = ()
+    """How topics, settings and permissions of the target differ from the source's, as long as that can be compared."""
     source_answered: bool = False
     ledger_rows: int = 0
     """How many rows the ledger had by which this was translated."""
@@ -220,6 +232,7 @@ class TakeoverPlan:
             "promoted": list(self.promoted),
             "settings": [asdict(change) for change in self.settings],
             "acls": [list(astuple(acl)) for acl in self.acls],
+            "differences": [change.to_json() for change in self.differences],
             "source_answered": self.source_answered,
             "ledger_rows": self.ledger_rows,
             "provisional": self.provisional,
@@ -255,6 +268,7 @@ class TakeoverPlan:
                 "promoted": tuple(said["promoted"]),
                 "settings": tuple(SettingChange(**change) for change in said["settings"]),
                 "acls": tuple(acl_of(words) for words in said["acls"]),
+                "differences": tuple(Change.from_json(change) for change in said.get("differences", ())),
                 "notes": tuple(said["notes"]),
             }
         )
@@ -264,14 +278,25 @@ class TakeoverPlan:
         """What is going to be done, step by step."""
         count = sum(row.commit for row in self.rows)
         groups = len(self.commits)
-        return (
-            f"1. {self.flow} is marked failed over on {self.target}, and every writer of it is fenced",
-            f"2. the ledger is brought up to date from the journal on {self.target}",
-            f"3. {count:,} offsets of {groups:,} groups are committed on {self.target}, and read back",
-            f"4. {len(self.promoted):,} topics are promoted: {len(self.settings):,} settings are put back, and "
-            f"{len(self.acls):,} permissions granted",
-            "5. hooks are called",
+        before = (
+            (
+                f"producers stop writing to {self.source}, or are denied it; everything is copied until nothing is "
+                "left, and the flow is drained",
+                "a reconciliation proves both logs equal; where they are not, all of this is undone",
+            )
+            if self.kind is Kind.SWITCHOVER
+            else ()
         )
+        steps = (
+            *before,
+            f"{self.flow} is marked failed over on {self.target}, and every writer of it is fenced",
+            f"the ledger is brought up to date from the journal on {self.target}",
+            f"{count:,} offsets of {groups:,} groups are committed on {self.target}, and read back",
+            f"{len(self.promoted):,} topics are promoted: {len(self.settings):,} settings are put back, and "
+            f"{len(self.acls):,} permissions granted",
+            "hooks are called",
+        )
+        return tuple(f"{number}. {step}" for number, step in enumerate(steps, 1))
 
 
 def reset_csv(rows: Iterable[GroupStart], *, with_group: bool) -> str:

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from twinlog.cluster.access import ClusterAccess
 from twinlog.errors import ClusterUnreachableError, ConfigurationError
 from twinlog.model.automatic_failover import Agreement, Votes
-from twinlog.model.flow_state import State
+from twinlog.model.flow_state import FlowRecord, State
 from twinlog.model.takeover import Request
 from twinlog.model.topology import Flow
-from twinlog.operations.failover import Failover, TakeoverResult
+from twinlog.operations.failover import Failover
 from twinlog.operations.flow_gate import SOURCE_LEADS, record_of
 from twinlog.operations.source_probes import SourceProbes
+from twinlog.operations.takeover_result import TakeoverResult
 
 Tell = Callable[[str], None]
 
@@ -56,25 +57,41 @@ class AutomaticFailover:
             if votes != before:
                 self._tell(f"{self._flow.name}: {said(votes)}")
                 before = votes
-            if agreement.has_lasted(self._flow.failover_automatic_after_seconds):
-                state = self._state()
-                if state in SOURCE_LEADS:
+            lasted = agreement.has_lasted(self._flow.failover_automatic_after_seconds)
+            record = self._record(say=lasted)
+            if record is not None and self._was_cut_short(record):
+                return self._go_on()
+            if record is not None and lasted:
+                if record.state in SOURCE_LEADS:
                     return self._fail_over(votes)
-                if state is not None:
-                    self._tell(f"{self._flow.name} is {state}, so there is nothing to watch over")
-                    return None
+                self._tell(f"{self._flow.name} is {record.state}, so there is nothing to watch over")
+                return None
             if for_s is not None and agreement.since_s is None and time.monotonic() - started >= for_s:
                 return None
             time.sleep(max(0.0, self._flow.failover_probe_seconds - (time.monotonic() - began)))
 
-    def _state(self) -> State | None:
-        """The flow's; None where the target does not answer, and so could not take over."""
+    def _record(self, *, say: bool) -> FlowRecord | None:
+        """The flow's; None where the target does not answer, and so could not take over, which may be said."""
         try:
             with self._target.raw() as target:
-                return target.run(record_of(self._flow, target)).state
+                return target.run(record_of(self._flow, target))
         except ClusterUnreachableError as away:
-            self._tell(f"{self._flow.name}: {away}; it can't take over")
+            if say:
+                self._tell(f"{self._flow.name}: {away}; it can't take over")
             return None
+
+    def _was_cut_short(self, record: FlowRecord) -> bool:
+        """Whether a failover has begun, so long ago that nobody can be carrying it out any more, and not ended."""
+        takeover = record.takeover
+        if record.state is not State.FAILED_OVER or takeover is None or takeover.ended:
+            return False
+        return time.time() - takeover.started_at_ms / 1000 > self._flow.failover_automatic_after_seconds
+
+    def _go_on(self) -> TakeoverResult:
+        """Whatever the probes say by now: writers are fenced, and groups may have been moved in part."""
+        begun = self._failover.unfinished() or self._failover.plan(Request())
+        self._tell(f"{self._flow.name}: the {begun.kind} by the plan {begun.id} was cut short; it goes on")
+        return self._failover.apply(begun)
 
     def _fail_over(self, votes: Votes) -> TakeoverResult:
         seconds = self._flow.failover_automatic_after_seconds

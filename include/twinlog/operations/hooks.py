@@ -1,7 +1,7 @@
-"""What is called when a flow has changed sides: a command, a webhook. An Airflow task needs no hook: it stands behind
-the task that did it.
+"""What is called when a flow has changed sides: a command, a webhook. The third, a DAG, Airflow itself calls (see
+`airflow.hook_dag`): without Airflow there is none.
 
-The same is told to both: one JSON object, `event` first. Nothing secret is in it, nor on the command's command line,
+The same is told to all: one JSON object, `event` first. Nothing secret is in it, nor on the command's command line,
 and what a command prints goes into the result with the secrets of this process taken out. A hook that fails is told and
 undoes nothing; it is called again when the takeover is run again, so hooks must bear being called twice.
 """
@@ -52,24 +52,28 @@ class HookResult:
 def run_hooks(flow: Flow, event: Event, told: Mapping[str, Any]) -> tuple[HookResult, ...]:
     """Call every hook that the flow has. `told` has at least `active`, the alias of the cluster that clients use from
     now on, and its `bootstrap_servers`."""
-    content = {"event": str(event), "flow": flow.name, **told}
-    return tuple(_results(flow, content))
+    return tuple(_results(flow, content(flow.name, event, told)))
 
 
-def _results(flow: Flow, content: Mapping[str, Any]) -> Iterator[HookResult]:
+def content(flow: str, event: Event, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What every kind of hook is told."""
+    return {"event": str(event), "flow": flow, **told}
+
+
+def _results(flow: Flow, told: Mapping[str, Any]) -> Iterator[HookResult]:
     if flow.hook_command is not None:
-        yield _run(shlex.split(flow.hook_command), content, flow.hook_timeout_seconds)
+        yield _run(shlex.split(flow.hook_command), told, flow.hook_timeout_seconds)
     if flow.hook_webhook is not None:
-        yield _post(flow.hook_webhook, content, flow.hook_timeout_seconds)
+        yield _post(flow.hook_webhook, told, flow.hook_timeout_seconds)
 
 
-def _run(command: list[str], content: Mapping[str, Any], timeout_s: float) -> HookResult:
+def _run(command: list[str], told: Mapping[str, Any], timeout_s: float) -> HookResult:
     names = {"event": "EVENT", "flow": "FLOW", "active": "ACTIVE", "bootstrap_servers": "BOOTSTRAP_SERVERS"}
-    environ = {f"TWINLOG_{variable}": str(content.get(name, "")) for name, variable in names.items()}
+    environ = {f"TWINLOG_{variable}": str(told.get(name, "")) for name, variable in names.items()}
     try:
         done = subprocess.run(
             command,
-            input=json.dumps(content),
+            input=json.dumps(told),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -89,7 +93,7 @@ def _run(command: list[str], content: Mapping[str, Any], timeout_s: float) -> Ho
     return HookResult("command", output=output)
 
 
-def _post(written: str, content: Mapping[str, Any], timeout_s: float) -> HookResult:
+def _post(written: str, told: Mapping[str, Any], timeout_s: float) -> HookResult:
     try:
         address = resolve({"hook.webhook": written})["hook.webhook"]
     except SecretError as missing:
@@ -98,7 +102,7 @@ def _post(written: str, content: Mapping[str, Any], timeout_s: float) -> HookRes
         remember(address)
     if not address.startswith(("http://", "https://")):
         return HookResult("webhook", "the webhook's address is neither http nor https")
-    body = json.dumps(content).encode()
+    body = json.dumps(told).encode()
     request = urllib.request.Request(address, body, {"Content-Type": "application/json"}, method="POST")  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=timeout_s):  # noqa: S310 - http or https, as was made sure

@@ -36,6 +36,9 @@ class Promotion:
     settings: tuple[SettingChange, ...] = ()
     acls: tuple[Acl, ...] = ()
     notes: tuple[str, ...] = ()
+    settings_compared_ms: int = 0
+    acls_compared_ms: int = 0
+    """When a sync last compared those of all topics; 0 for never."""
 
 
 async def plan_promotion(target: RawClient, flow: Flow, twins: Collection[str]) -> Promotion:
@@ -58,7 +61,8 @@ async def plan_promotion(target: RawClient, flow: Flow, twins: Collection[str]) 
         "their settings stay as they were for mirroring",
     )
     acls, note = await _missing(target, made, promoted=bool(same))
-    return Promotion(tuple(same), settings, acls, (*unread, *note, *_names_differ(flow, twins, same)))
+    notes = (*unread, *note, *_names_differ(flow, twins, same))
+    return Promotion(tuple(same), settings, acls, notes, made.configs_compared_ms, made.acls_compared_ms)
 
 
 async def promote(target: RawClient, flow: Flow, plan: TakeoverPlan) -> list[str]:

@@ -1,4 +1,5 @@
-"""What the source of a takeover still says, within a time: its groups, and what of its topics is not copied.
+"""What the source of a takeover still says, within a time: its groups, what of its topics is not copied, and how
+topics, settings and permissions differ.
 
 Each is asked for by itself, in a thread of its own with connections of its own, so that a source that is half dead
 answers what it can, and one that hangs holds up nobody.
@@ -16,10 +17,12 @@ from twinlog.model.canary import canary_topic
 from twinlog.model.naming import HEARTBEATS
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.selection import TopicSelection
+from twinlog.model.sync_plan import Change
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.asking import Asked
 from twinlog.operations.lag import PartitionLag, measure_partitions
 from twinlog.operations.source_groups import SourceGroups, read_source_groups
+from twinlog.operations.sync import Sync
 
 ANSWERS_WITHIN_S = 10.0
 
@@ -31,6 +34,8 @@ class SourceSaid:
     groups: SourceGroups | None = None
     lags: Mapping[TopicPartition, PartitionLag] | None = None
     """Of every partition of the topics that the flow takes."""
+    differences: tuple[Change, ...] | None = None
+    """What a sync would change on the target."""
     silence: tuple[str, ...] = ()
 
 
@@ -50,8 +55,16 @@ class SourceLook:
     """Asking begins when this is made."""
 
     def __init__(
-        self, topology: Topology, flow: Flow, source: ClusterAccess, target: ClusterAccess, timeout_s: float
+        self,
+        topology: Topology,
+        flow: Flow,
+        source: ClusterAccess,
+        target: ClusterAccess,
+        timeout_s: float,
+        *,
+        compare: bool = True,
     ) -> None:
+        """`compare` says whether differences are asked for."""
         self._topology = topology
         self._flow = flow
         self._source = source
@@ -59,20 +72,27 @@ class SourceLook:
         self._timeout_s = timeout_s
         self._groups = Asked(self._ask_groups, timeout_s, f"cluster {flow.source}")
         self._lags = Asked(self._ask_lags, timeout_s, f"cluster {flow.source}")
+        named = f"the comparison of {flow.source} and {flow.target}"
+        self._differences = Asked(self._ask_differences, timeout_s, named) if compare else None
 
     def said(self) -> SourceSaid:
         """Once, when there is nothing else to do but wait."""
         groups, lags = self._groups.answer(), self._lags.answer()
+        different = () if self._differences is None else self._differences.answer()
         failures = [str(answer) for answer in (groups, lags) if isinstance(answer, TwinlogError)]
         return SourceSaid(
             None if isinstance(groups, TwinlogError) else groups,
             None if isinstance(lags, TwinlogError) else lags,
+            None if isinstance(different, TwinlogError) else different,
             tuple(dict.fromkeys(failures)),
         )
 
     def _ask_groups(self) -> SourceGroups:
         with self._source.raw(self._timeout_s) as source:
             return source.run(read_source_groups(source, self._flow))
+
+    def _ask_differences(self) -> tuple[Change, ...]:
+        return tuple(Sync(self._topology, self._flow, self._source, self._target).compare().changes)
 
     def _ask_lags(self) -> dict[TopicPartition, PartitionLag]:
         with self._target.raw() as target, self._source.raw(self._timeout_s, beside=target) as source:

@@ -30,7 +30,8 @@ from twinlog.model.offsets import TopicPartition
 from twinlog.model.takeover import Kind, Request, TakeoverPlan
 from twinlog.model.topology import Flow, Topology
 from twinlog.operations.control import Action, control
-from twinlog.operations.failover import Failover, TakeoverResult
+from twinlog.operations.directions import comes_back
+from twinlog.operations.failover import Failover
 from twinlog.operations.flow_gate import SOURCE_LEADS, record_of
 from twinlog.operations.lag import measure_partitions
 from twinlog.operations.lease import flow_store
@@ -38,6 +39,7 @@ from twinlog.operations.mirror import Mirror
 from twinlog.operations.run_scope import Ends
 from twinlog.operations.source_groups import listed
 from twinlog.operations.source_look import mirrored_data
+from twinlog.operations.takeover_result import TakeoverResult
 from twinlog.operations.write_blocking import block, plan_block, unblock
 
 EQUAL_WITHIN_S = 600.0
@@ -80,10 +82,12 @@ class SwitchoverResult:
     reverse: str | None = None
     """What became of the flow the other way, in a sentence; None where there is none."""
     notes: tuple[str, ...] = ()
+    late: str | None = None
+    """That records came to the source after everything was proven equal, in a sentence; None where none did."""
 
     @property
     def exit_code(self) -> int:
-        return self.takeover.exit_code
+        return 1 if self.late is not None else self.takeover.exit_code
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -92,6 +96,7 @@ class SwitchoverResult:
             "blocked": self.blocked,
             "proof": self.proof,
             "reverse": self.reverse,
+            "late": self.late,
             "notes": [*self.takeover.plan.notes, *self.notes],
         }
 
@@ -149,9 +154,10 @@ class Switchover:
                     f"{self._flow.name} is not switched over: {final.lost_records} records came to {self._flow.source} "
                     f"after the last look ({final.lost_note}); is somebody writing there yet? --block-writes denies it"
                 )
-        notes = (*blocked[1], *proof.notes, *self._still_reading(final))
-        result = SwitchoverResult(self.failover.apply(final), runs, len(blocked[0]), proof.sentence, notes=notes)
-        return self._ended(result)
+            notes = (*blocked[1], *proof.notes, *self._still_reading(final))
+            taken = self.failover.apply(final)
+        late = self._came_late()
+        return self._ended(SwitchoverResult(taken, runs, len(blocked[0]), proof.sentence, notes=notes, late=late))
 
     def undo(self) -> str:
         """Take back what a switchover that did not come to its end left: the denials and the pause."""
@@ -178,14 +184,27 @@ class Switchover:
 
     @contextmanager
     def _undone_on_failure(self, before: State) -> Iterator[None]:
+        """Whatever ends it, somebody's signal too: producers must not stay denied and the flow paused by a switchover
+        that nobody carries out any more. Once the flow is failed over there is only the way on."""
         try:
             yield
-        except TwinlogError:
-            with self._ends.target.raw() as target, self._ends.source.raw(beside=target) as source:
-                unblock(self._flow, source, target)
-                now = target.run(record_of(self._flow, target)).state
-            if before is State.ACTIVE and now is State.PAUSED:
-                control(self._flow, self._ends.target, Action.RESUME)
+        except BaseException as failure:
+            try:
+                with self._ends.target.raw() as target:
+                    now = target.run(record_of(self._flow, target)).state
+                    if now not in SOURCE_LEADS:
+                        raise
+                    with self._ends.source.raw(beside=target) as source:
+                        unblock(self._flow, source, target)
+                if before is State.ACTIVE and now is State.PAUSED:
+                    control(self._flow, self._ends.target, Action.RESUME)
+            except TwinlogError as second:
+                if second is failure:
+                    raise
+                raise FlowStateError(
+                    f"{failure}; and what the switchover of {self._flow.name} had done could not be undone: {second}; "
+                    "`twinlog switchover --undo` does it"
+                ) from failure
             raise
 
     def _block(self, plan: TakeoverPlan) -> tuple[tuple[object, ...], tuple[str, ...]]:
@@ -259,6 +278,24 @@ class Switchover:
         if unknown:
             raise ClusterUnreachableError(f"cluster {flow.source} can't say what is left of {', '.join(unknown)}")
         return {partition: lag.records for partition, lag in lags.items() if lag.records}
+
+    def _came_late(self) -> str | None:
+        """What was written to the source after the last look, in a sentence: it is stranded there.
+
+        Not asked of names that are mirrored both ways, to which the flow the other way brings records by then.
+        """
+        goes_both_ways = comes_back(self._topology, self._flow)
+        try:
+            left = {place: count for place, count in self._left().items() if not goes_both_ways(place.topic)}
+        except TwinlogError as failure:
+            return f"whether anything was written to {self._flow.source} after the last look is not known: {failure}"
+        if not left:
+            return None
+        return (
+            f"{sum(left.values()):,} records were written to {self._flow.source} after the last look, to "
+            f"{named([str(place) for place in sorted(left)])}: they are stranded there, and `twinlog failback` lists "
+            "them; somebody is still writing"
+        )
 
     def _still_reading(self, plan: TakeoverPlan) -> list[str]:
         """Groups with members on the source: what they read after this, they read again."""

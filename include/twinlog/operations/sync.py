@@ -52,6 +52,14 @@ class Sync:
             sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
             return target.run(_sync(sides, self._rules, lambda *_: scope, dry_run=dry_run, approved=approved))
 
+    def compare(self) -> SyncResult:
+        """How the topics, their settings and their permissions differ, whatever of them the flow keeps in step; nothing
+        is changed."""
+        scope = Scope(every_setting=True, acls=True, clients=False)
+        with self._target.raw() as target, self._source.raw(beside=target) as source:
+            sides = Sides(source, source.run(source.metadata()), target, target.run(target.metadata()))
+            return target.run(_sync(sides, self._rules, lambda *_: scope, dry_run=True))
+
     def prepare(self, sides: Sides, topics: frozenset[str] | None = None) -> SyncResult:
         """What a mirror run needs before it copies: new topics and partitions, and what is due of the rest.
 

@@ -3,12 +3,16 @@
 The source says it while it answers. Without it, the last that was seen of it does: each position notes how far the
 source was ready when it was committed, and each readiness table where its logs ended. What was written after that,
 nobody knows.
+
+How old that is can't be read without the source either. What waits of a partition was written after what was copied of
+it, so the age of the last copied record is the most it can be; and of all that nobody has seen, the age of the newest
+heartbeat is.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from twinlog.intake.extensions import naming_of
@@ -18,6 +22,18 @@ from twinlog.model.takeover import TopicLoss
 from twinlog.model.topology import Flow
 from twinlog.operations.lag import PartitionLag, max_known, sum_known
 from twinlog.operations.source_look import carries_data
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What of one partition is known to be missing on the target."""
+
+    twin: TopicPartition
+    records: int
+    last_copied: int
+    """The target offset of the last copied record; below 0 where there is none."""
 
 
 @dataclass(frozen=True)
@@ -30,26 +46,23 @@ class Losses:
     note: str
 
 
-def losses(
-    flow: Flow,
-    positions: Mapping[TopicPartition, Position],
-    lags: Mapping[TopicPartition, PartitionLag] | None,
-    ends: Mapping[TopicPartition, int],
-    heartbeat_age_s: float | None,
-) -> Losses:
-    """`lags` is what the source says, `ends` and `heartbeat_age_s` are what is known without it."""
+def said_losses(flow: Flow, lags: Mapping[TopicPartition, PartitionLag]) -> Losses:
+    """By what the source says."""
+    found = _by_topic(flow, lags)
+    note = f"as {flow.source} says, at {clock(time.time())}"
+    unknown = sorted(loss.topic for loss in found if loss.records is None)
+    if unknown:
+        note += f"; it can't say of {listed_topics(unknown)}"
+    seconds = max_known(loss.seconds for loss in found)
+    return Losses(found, sum_known(loss.records for loss in found), _rounded(seconds), note)
+
+
+def missing(
+    flow: Flow, positions: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, Missing]:
+    """By partition of the source, what was seen of it (`ends` beside the positions) and is not on the target."""
     policy = naming_of(flow)
-    if lags is not None:
-        found = _by_topic(flow, lags)
-        note = f"as {flow.source} says, at {_clock()}"
-        unknown = sorted(loss.topic for loss in found if loss.records is None)
-        if unknown:
-            note += f"; it can't say of {', '.join(unknown)}"
-        seconds = max_known(loss.seconds for loss in found)
-        return Losses(found, sum_known(loss.records for loss in found), _rounded(seconds), note)
-    if not positions:
-        return Losses((), None, None, f"{flow.source} does not answer, and nothing was ever mirrored from it")
-    missing: dict[TopicPartition, PartitionLag] = {}
+    found: dict[TopicPartition, Missing] = {}
     for twin, position in positions.items():
         topic = policy.source_name(twin.topic)
         if topic is None or not carries_data(flow, topic):
@@ -57,12 +70,45 @@ def losses(
         source = TopicPartition(topic, twin.partition)
         end = max(position.seen_end, ends.get(source, 0))
         if end > position.offset:
-            missing[source] = PartitionLag(end - position.offset, None)
-    found = _by_topic(flow, missing)
-    at_most = "" if heartbeat_age_s is None else "; seconds are the age of its newest heartbeat, at most that much"
-    note = f"by the last that was seen of {flow.source}, which does not answer: more may have been written{at_most}"
-    records = sum(lag.records or 0 for lag in missing.values())
-    return Losses(found, records, _rounded(heartbeat_age_s), note)
+            found[source] = Missing(twin, end - position.offset, position.target_end - 1)
+    return found
+
+
+def seen_losses(
+    flow: Flow,
+    missed: Mapping[TopicPartition, Missing],
+    copied_ms: Mapping[TopicPartition, int],
+    heartbeat_age_s: float | None,
+) -> Losses:
+    """By what was seen of a source that does not answer; `copied_ms` says of twins how old their last record is."""
+    now_ms = time.time() * 1000
+    lags = {
+        source: PartitionLag(
+            one.records, max(0.0, now_ms - copied_ms[one.twin]) / 1000 if one.twin in copied_ms else None
+        )
+        for source, one in missed.items()
+    }
+    found = _by_topic(flow, lags)
+    note = f"by the last that was seen of {flow.source}, which does not answer: more may have been written"
+    ages = [loss.seconds for loss in found if loss.seconds is not None]
+    ages += [] if heartbeat_age_s is None else [heartbeat_age_s]
+    if ages:
+        note += "; seconds are at most: since its newest heartbeat and the last record that was copied of a topic"
+    undated = [loss.topic for loss in found if loss.seconds is None]
+    if undated:
+        note += f"; since when {listed_topics(undated)} waits is not known"
+    return Losses(found, sum(one.records for one in missed.values()), _rounded(max(ages, default=None)), note)
+
+
+def unknown_losses(flow: Flow) -> Losses:
+    """Of a flow that has no positions."""
+    return Losses((), None, None, f"{flow.source} does not answer, and nothing was ever mirrored from it")
+
+
+def listed_topics(topics: Sequence[str]) -> str:
+    """Some by name, the others by number."""
+    more = f" and {len(topics) - _NAMED:,} more" if len(topics) > _NAMED else ""
+    return f"{', '.join(topics[:_NAMED])}{more}"
 
 
 def _by_topic(flow: Flow, lags: Mapping[TopicPartition, PartitionLag]) -> tuple[TopicLoss, ...]:
@@ -86,5 +132,6 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-def _clock() -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+def clock(at_s: float) -> str:
+    """A moment as people read it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at_s))

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from twinlog.cluster.access import ClusterAccess
 from twinlog.cluster.committed import fetch_positions
 from twinlog.cluster.log_offsets import OffsetAt, list_offsets
 from twinlog.cluster.raw import RawClient
+from twinlog.cluster.record_times import times_at
 from twinlog.errors import FlowStateError, MirrorMakerFormatError, NotAuthorizedError
 from twinlog.intake.extensions import naming_of, topics_of
 from twinlog.ledger.store import Ledger
@@ -34,13 +35,13 @@ from twinlog.operations.checkpoint import checkpoint_store
 from twinlog.operations.group_translation import GroupTranslation, group_translation, recorded_group_translation
 from twinlog.operations.heartbeat import heartbeat_age
 from twinlog.operations.last_seen import last_seen
-from twinlog.operations.promotion import plan_promotion
+from twinlog.operations.promotion import Promotion, plan_promotion
 from twinlog.operations.readiness import ReadinessTables, unread_of
 from twinlog.operations.schema_registry import look_at_registry
 from twinlog.operations.source_groups import SourceGroups
 from twinlog.operations.source_look import ANSWERS_WITHIN_S, SourceLook, SourceSaid
 from twinlog.operations.standings import Standing, read_target_groups, standings
-from twinlog.operations.takeover_losses import losses
+from twinlog.operations.takeover_losses import Losses, clock, missing, said_losses, seen_losses, unknown_losses
 from twinlog.operations.takeover_starts import Starting
 
 SETTLED_WITHIN_S = 5.0
@@ -91,10 +92,12 @@ class TakeoverPlanning:
         silent = SourceSaid(silence=(f"cluster {self._flow.source} did not answer when the plan was made",))
         look = None
         if plan.source_answered:
-            look = SourceLook(self._topology, self._flow, self._source, self._target, self._source_within_s)
+            look = SourceLook(
+                self._topology, self._flow, self._source, self._target, self._source_within_s, compare=False
+            )
         with self._target.raw() as target:
             found = self._plan(target, (lambda: silent) if look is None else look.said, plan.request, plan.kind)
-        renewed = replace(found, id=plan.id)
+        renewed = replace(found, id=plan.id, differences=plan.differences)
         Takeovers(self._ledger).write(renewed)
         return renewed
 
@@ -124,8 +127,7 @@ class TakeoverPlanning:
         chosen = [row for row in (*found.rows, *left_over) if request.takes(row.group)]
         starts = Starting(request, there).starts(target, chosen)
         promotion = target.run(plan_promotion(target, flow, {twin.topic for twin in positions}))
-        age = None if said.lags is not None else self._heartbeat_age(target)
-        lost = losses(flow, positions, said.lags, known.ends, age)
+        lost = said_losses(flow, said.lags) if said.lags is not None else self._seen(target, positions, known.ends)
         sides = self._topology.clusters[flow.source], self._topology.clusters[flow.target]
         registry = look_at_registry(target, flow, sides, sorted({twin.topic for twin in positions}))
         return TakeoverPlan(
@@ -147,6 +149,7 @@ class TakeoverPlanning:
             promoted=promotion.topics,
             settings=promotion.settings,
             acls=promotion.acls,
+            differences=said.differences or (),
             source_answered=said.groups is not None,
             ledger_rows=self._ledger.mark().node.total,
             provisional=unsettled,
@@ -155,6 +158,7 @@ class TakeoverPlanning:
                 *found.notes,
                 *strange,
                 *promotion.notes,
+                *(() if said.differences is not None else self._last_compared(promotion)),
                 *(registry.sentences if registry is not None else ()),
             ),
             registry={} if registry is None else registry.to_json(),
@@ -183,6 +187,18 @@ class TakeoverPlanning:
                 )
             target.run(target.pause(PAUSE_S))
 
+    def _seen(
+        self, target: RawClient, positions: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, int]
+    ) -> Losses:
+        """What is lost by the last that was seen of a source that does not answer."""
+        if not positions:
+            return unknown_losses(self._flow)
+        missed = missing(self._flow, positions, ends)
+        view = target.run(target.metadata({one.twin.topic for one in missed.values()}))
+        asked = {one.twin: one.last_copied for one in missed.values() if one.last_copied >= 0}
+        copied_ms = target.run(times_at(target, view, asked))
+        return seen_losses(self._flow, missed, copied_ms, self._heartbeat_age(target))
+
     def _heartbeat_age(self, target: RawClient) -> float | None:
         try:
             return heartbeat_age(self._flow, self._target, target)
@@ -194,6 +210,15 @@ class TakeoverPlanning:
         policy = naming_of(self._flow)
         named = {policy.source_name(twin.topic): twin.topic for twin in positions}
         return {topic: twin for topic, twin in sorted(named.items(), key=str) if topic is not None}
+
+    def _last_compared(self, promotion: Promotion) -> Iterator[str]:
+        """That settings and permissions are those of the last time that they were compared."""
+        for what, at_ms in (
+            ("settings", promotion.settings_compared_ms),
+            ("permissions", promotion.acls_compared_ms),
+        ):
+            when = "never were" if not at_ms else f"were last at {clock(at_ms / 1000)}"
+            yield f"{what} of {self._flow.source} can't be compared with those of {self._flow.target}, and {when}"
 
     def _not_in(self, rows: tuple[Standing, ...], groups: SourceGroups) -> list[Standing]:
         return [row for row in rows if row.source not in groups.commits.get(row.group, {})]

@@ -69,6 +69,43 @@ def test_every_probe_must_agree_for_a_set_time(flow: Twins, tmp_path: Path, topi
     assert said[-1] == f"{flow.flow.name} is failed over, so there is nothing to watch over"
 
 
+class CutError(Exception):
+    """The process is gone."""
+
+
+def test_a_watch_goes_on_with_a_failover_that_was_cut_short(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow.create(topic)
+    fill(flow.source_servers, topic, range(10))
+    commit(flow.source_servers, group, topic, {0: 4})
+    flow.mirror()
+    checkpoint(flow, sync_group_offsets_enabled=False)
+
+    def cut(*_: object) -> None:
+        raise CutError
+
+    gone = f"{sys.executable} -c 'import sys; sys.exit(1)'"
+    with monkeypatch.context() as patched:
+        patched.setattr("twinlog.operations.takeover_steps.GroupMoving.move", cut)
+        with pytest.raises(CutError):
+            watching(flow, closed_port(), [], failover_probe_command=gone).watch()
+    assert flow.record().state is State.FAILED_OVER
+    begun = failing_over(flow).unfinished()
+    assert begun is not None
+
+    # Of a flow that stands still, its heartbeats say nothing; and the source may be back by now.
+    beating = {"emit_heartbeats_enabled": True, "heartbeats_replication_enabled": True}
+    said: list[str] = []
+    result = watching(flow, flow.source_servers, said, **beating).watch()
+
+    assert result is not None
+    assert result.plan.id == begun.id
+    assert said[-1].endswith(f"the failover by the plan {begun.id} was cut short; it goes on")
+    assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 4}
+    assert failing_over(flow).unfinished() is None
+
+
 def test_it_is_off_by_default_and_one_probe_is_not_enough(flow: Twins) -> None:
     with pytest.raises(ConfigurationError, match="does not fail over by itself"):
         watching(flow, closed_port(), [], failover_automatic=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,11 @@ from support.reading import read_committed
 from support.source_logs import fill
 from support.takeovers import fail_over, failing_over
 from twinlog.cluster.copier import Outcome
+from twinlog.errors import FlowStateError
 from twinlog.model.flow_state import State
 from twinlog.model.takeover import Request
 from twinlog.model.takeover_progress import Step
-from twinlog.operations.failover import _CarryingOut
+from twinlog.operations.takeover_steps import CarryingOut
 
 WITHOUT_COMMITS = {"sync_group_offsets_enabled": False}
 
@@ -90,9 +92,9 @@ def test_a_failover_that_was_cut_short_goes_on(  # noqa: PLR0917 - fixtures and 
     flow: Twins, topic: str, group: str, step: Step, remembered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready(flow, topic, group)
-    note = _CarryingOut._remember
+    note = CarryingOut._remember
 
-    def cut(carrying: _CarryingOut, done: Step) -> None:
+    def cut(carrying: CarryingOut, done: Step) -> None:
         if done is not step or remembered:
             note(carrying, done)
         if done is step:
@@ -101,7 +103,7 @@ def test_a_failover_that_was_cut_short_goes_on(  # noqa: PLR0917 - fixtures and 
     failover = failing_over(flow)
     plan = failover.plan(Request())
     with monkeypatch.context() as patched:
-        patched.setattr(_CarryingOut, "_remember", cut)
+        patched.setattr(CarryingOut, "_remember", cut)
         with pytest.raises(CutError):
             failover.apply(plan)
 
@@ -119,6 +121,56 @@ def test_a_failover_that_was_cut_short_goes_on(  # noqa: PLR0917 - fixtures and 
     assert read(flow.target_servers, group, flow.twin(topic), 5).total() == 5
     assert fail_over(flow).moved.committed == 0
     assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 15}
+
+
+def test_what_is_refused_is_gone_on_with_and_not_passed_over(
+    flow: Twins, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready(flow, topic, group)
+    failover = failing_over(flow)
+    plan = failover.plan(Request())
+
+    async def refuses(*_: object) -> list[str]:
+        return ["cluster lon does not allow it"]
+
+    with monkeypatch.context() as patched:
+        patched.setattr("twinlog.operations.takeover_steps.promote", refuses)
+        refused = failover.apply(plan)
+
+    assert (refused.exit_code, refused.failures) == (1, ("cluster lon does not allow it",))
+    assert [done.step for done in refused.steps] == list(Step), "all else is done"
+    assert failover.unfinished() == plan
+    result = failover.apply(plan)
+    assert result.failures == ()
+    assert {done.step for done in result.steps} == {Step.STOP, Step.RECORD, Step.PROMOTE, Step.ANNOUNCE}
+    assert failover.unfinished() is None
+
+
+def test_a_plan_that_was_carried_out_before_is_of_another_time_once_the_flow_is_home(
+    flow: Twins, topic: str, group: str
+) -> None:
+    ready(flow, topic, group)
+    result = fail_over(flow)
+    flow.change_record(lambda found: found.moved_to(State.FAILING_BACK, flow.flow.name))
+    flow.change_record(lambda found: found.moved_to(State.ACTIVE, flow.flow.name))
+
+    with pytest.raises(FlowStateError, match="was carried out before, and the flow is active again; make one anew"):
+        failing_over(flow).apply(result.plan)
+    assert flow.record().state is State.ACTIVE
+
+
+def test_people_take_their_time_with_a_plan_and_groups_go_on_reading(flow: Twins, topic: str, group: str) -> None:
+    """The group reads what was mirrored long ago, so the ledger has no row more than when the plan was made."""
+    ready(flow, topic, group)
+    failover = failing_over(flow)
+    plan = failover.plan(Request())
+    commit(flow.source_servers, group, topic, {0: 25})
+    checkpoint(flow, **WITHOUT_COMMITS)
+
+    result = failover.apply(replace(plan, made_at_ms=plan.made_at_ms - 120_000))
+
+    assert result.plan.id == plan.id
+    assert committed(flow.target_servers, group, flow.twin(topic)) == {0: 25}
 
 
 def test_a_transaction_that_is_open_holds_no_plan_up_and_is_settled_by_the_failover(

@@ -20,6 +20,7 @@ from support.mirroring import Twins, twins
 from support.source_logs import fill
 from support.syncing import Hand
 from support.takeovers import fail_over, failing_over
+from twinlog.model.sync_plan import ChangeKind
 from twinlog.model.takeover import Request
 
 
@@ -64,6 +65,29 @@ def test_settings_are_the_sources_again(kafka_pair: KafkaClusters, tmp_path: Pat
     assert overrides(flow.target_servers, topic) == overrides(flow.source_servers, topic)
     assert overrides(flow.target_servers, f"plain-{mark}") == {}
     assert failing_over(flow).plan(Request()).settings == ()
+
+
+def test_the_plan_says_how_settings_and_permissions_differ(
+    guarded: KafkaClusters, tmp_path: Path, mark: str, topic: str
+) -> None:
+    flow = same_names(guarded, tmp_path, mark)
+    source = Hand(flow.source_servers)
+    source.create(topic)
+    fill(flow.source_servers, topic, range(3))
+    assert flow.mirror().failures == []
+    source.set(topic, retention_ms="86400000")
+    source.allow("alice", "READ", topic)
+
+    alive = failing_over(flow, flow.source_servers, source_within_s=20).plan(Request())
+    gone = failing_over(flow).plan(Request())
+
+    assert {(one.kind, one.name, one.before is None, one.after) for one in alive.differences} >= {
+        (ChangeKind.SET_SETTING, "retention.ms", True, "86400000"),
+    }
+    assert [one.name for one in alive.differences if one.kind is ChangeKind.ADD_ACL] == ["User:alice"]
+    assert failing_over(flow).kept(alive.id).differences == alive.differences
+    assert gone.differences == ()
+    assert sum("can't be compared" in note and "were last at" in note for note in gone.notes) == 2
 
 
 def test_twins_under_other_names_stay_as_they_are(flow: Twins, topic: str) -> None:

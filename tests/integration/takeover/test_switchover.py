@@ -18,12 +18,13 @@ from support.syncing import Hand, both_ways
 from twinlog.cluster.copy_order import carry_out_here
 from twinlog.errors import ClusterUnreachableError, FlowStateError
 from twinlog.model.flow_state import State
-from twinlog.model.takeover import Request
+from twinlog.model.takeover import Request, TakeoverPlan
 from twinlog.operations.control import Action, control
 from twinlog.operations.flow_reach import FlowReach
 from twinlog.operations.run_scope import Ends
 from twinlog.operations.switchover import Opposite, Proof, Prove, Switchover, SwitchoverResult
 from twinlog.operations.switchover_proof import prove_with
+from twinlog.operations.takeover_result import TakeoverResult
 
 
 def same_names(clusters: KafkaClusters, folder: Path, mark: str, **settings: Any) -> Twins:
@@ -157,6 +158,46 @@ def test_a_source_that_goes_on_being_written_to_is_not_switched(
     assert flow.record().state is State.PAUSED
     assert switch(flow).takeover.moved.groups == 1
     assert committed(flow.target_servers, group, topic) == {0: 4}
+
+
+def test_whatever_ends_it_before_groups_move_leaves_the_flow_as_it_was(
+    kafka_pair: KafkaClusters, tmp_path: Path, mark: str, topic: str
+) -> None:
+    flow = same_names(kafka_pair, tmp_path, mark)
+    flow.create(topic)
+    fill(flow.source_servers, topic, range(10))
+    flow.mirror()
+    plan = switching(flow).plan(Request())
+
+    def interrupted() -> Proof:
+        assert flow.record().state is State.PAUSED, "nobody of ours writes while the logs are compared"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        switching(flow).apply(plan, carry_out_here, interrupted)
+    assert flow.record().state is State.ACTIVE
+
+
+def test_what_comes_after_the_last_look_is_told(
+    kafka_pair: KafkaClusters, tmp_path: Path, mark: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = same_names(kafka_pair, tmp_path, mark)
+    flow.create(topic)
+    fill(flow.source_servers, topic, range(10))
+    flow.mirror()
+    switchover = switching(flow)
+    plan, take_over = switchover.plan(Request()), switchover.failover.apply
+
+    def too_late(final: TakeoverPlan) -> TakeoverResult:
+        fill(flow.source_servers, topic, ["somebody", "else"])
+        return take_over(final)
+
+    monkeypatch.setattr(switchover.failover, "apply", too_late)
+    result = switchover.apply(plan, carry_out_here, by_reconciliation(flow))
+
+    assert result.exit_code == 1
+    assert result.late is not None
+    assert result.late.startswith(f"2 records were written to {flow.flow.source} after the last look, to {topic}-0")
 
 
 def test_writes_are_blocked_on_request_and_allowed_again_where_it_is_undone(
