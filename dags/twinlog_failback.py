@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from twinlog.airflow.approval import ANSWER_WITHIN, Approval, asking_params
 from twinlog.airflow.frame import dags_of_flows, flow_dag
+from twinlog.airflow.hook_dag import call_after
 from twinlog.airflow.tasks import failback as tasks
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def failback(topology: Topology, flow: Flow) -> DAG:
         by_hand=True,
     ) as dag:
         asked = Approval(flow_name=flow.name, plan_task=tasks.PLAN_TASK)
-        tasks.plan(flow.name) >> asked >> tasks.carry_out(flow.name)
+        done = tasks.carry_out(flow.name)
+        tasks.plan(flow.name) >> asked >> done
+        call_after(done, flow)
     return dag
 
 

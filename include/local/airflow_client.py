@@ -22,6 +22,10 @@ FINISHED_STATES = frozenset({"success", "failed"})
 COMPONENTS = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 
 _POLL_S = 0.5
+_TRIES = 5
+_DATABASE = "Database error"
+"""Of a request whose transaction was rolled back, so that it may be sent again: SQLite has one writer, and Airflow's
+API can hold itself up there until it gives one of its own requests up."""
 _REQUEST_TIMEOUT_S = 30
 
 T = TypeVar("T")
@@ -182,6 +186,16 @@ class AirflowClient:
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, login: bool = True) -> Any:
         """The JSON answer; raises AirflowCallError with Airflow's own reason."""
+        for _ in range(_TRIES - 1):
+            try:
+                return self._call(method, path, body, login=login)
+            except AirflowCallError as error:
+                if error.status != 500 or _DATABASE not in str(error):
+                    raise
+            time.sleep(_POLL_S)
+        return self._call(method, path, body, login=login)
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None, *, login: bool) -> Any:
         if not login:
             return self._send(method, path, body, None)
         if self._token is None:

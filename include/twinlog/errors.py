@@ -244,10 +244,15 @@ class FailbackError(TwinlogError):
 
 class RepairError(TwinlogError):
     """A repair could not go on; run again, it goes on where it stopped."""
+
+    retriable = True
+
+
 class TakeoverError(TwinlogError):
     """Something of a takeover was refused; run again, it goes on where it stopped."""
 
     retriable = True
+    counted_as = ErrorKind.REFUSED
 
 
 class ObjectiveMissedError(TwinlogError):

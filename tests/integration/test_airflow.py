@@ -22,7 +22,7 @@ def test_the_dag_folder_has_no_import_errors(airflow_site: Site) -> None:
     assert airflow_site.client.import_errors() == []
     dags = airflow_site.client.call("GET", "/api/v2/dags?tags=twinlog")["dags"]
     verbs = ("mirror", "control", "status", "sync", "heartbeat", "canary", "compact", "reconcile", "repair", "failback")
-    verbs += ("drill",)
+    verbs += ("drill", "failover", "switchover")
     # More verbs may come; those of a flow that wants everything.
     assert {f"{verb}__nyc_to_gone" for verb in verbs} <= {dag["dag_id"] for dag in dags}
     assert {owner for dag in dags for owner in dag["owners"]} == {"twinlog"}

@@ -60,6 +60,15 @@ _FLOWS: Mapping[str, Mapping[str, Any]] = {
         "schedule": "@continuous",
         **_QUIET,
     },
+    "taken": {
+        "topics": ["to-taken-.*"],
+        "groups": ["to-taken-.*"],
+        "hook.dag": "move_dns",
+        "recovery.point.seconds": 3600,
+        "recovery.time.seconds": 600,
+        **_QUIET,
+    },
+    "switched": {"topics": ["to-switched-.*"], "groups": ["to-switched-.*"], **_QUIET},
 }
 """Flows from nyc, by the alias of their target, which is lon for all of them."""
 
@@ -122,6 +131,7 @@ class Site:
 
         def asks() -> bool:
             assert not self.client.run(run).finished, f"{run.run_id} ended before {task} asked"
+            # Looked at rather than tried: each try writes to Airflow's log of who did what, and SQLite has one writer.
             return bool(self.client.task(run, task)["state"] == "awaiting_input")
 
         await_condition(asks, RUN_TIMEOUT_S, f"{task} of {run.run_id} to ask")
@@ -184,7 +194,12 @@ def describe(clusters: KafkaClusters, ledger: Path) -> str:
         },
         "ledger": str(ledger),
         "spark": "spark_connect",
-        "defaults": {"replication.factor": 1, "journal.topic.replication.factor": 1, "schedule": YEARLY},
+        "defaults": {
+            "replication.factor": 1,
+            "journal.topic.replication.factor": 1,
+            "checkpoints.topic.replication.factor": 1,
+            "schedule": YEARLY,
+        },
         "flows": {
             **{f"nyc->{alias}": dict(settings) for alias, settings in _FLOWS.items()},
             "nyc->gone": {"topics": [".*"]},

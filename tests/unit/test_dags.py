@@ -37,6 +37,8 @@ VERBS = {
     "failback",
     "drill",
     "migrate",
+    "failover",
+    "switchover",
 }
 HEAVY = {"pyspark", "kafka", "confluent_kafka", "pyarrow", "pandas", "numpy"}
 
@@ -140,7 +142,7 @@ def test_a_dag_runs_once_at_a_time_and_not_for_ever(parsed: dict[str, Any]) -> N
         assert dag["max_active_runs"] == 1
         assert dag["catchup"] is False
         # What comes home, or is copied again, may be much, and what is moved is most; they wait for people, too.
-        days = {"failback": 2, "repair": 2, "migrate": 90}.get(name.partition("__")[0], 1 / 12)
+        days = {"failback": 2, "repair": 2, "switchover": 1, "migrate": 90}.get(name.partition("__")[0], 1 / 12)
         assert 0 < dag["timeout_s"] <= days * 86_400
 
 
@@ -228,3 +230,22 @@ def test_a_disabled_flow_has_no_dag(tmp_path: Path) -> None:
     topology = tmp_path / "topology.yaml"
     topology.write_text(TOPOLOGY.replace("lon->nyc: {", "lon->nyc: {enabled: false, "))
     assert set(parse(topology, tmp_path / "airflow")["dags"]) == {f"{verb}__nyc_to_lon" for verb in VERBS}
+
+
+def test_a_takeover_waits_for_a_yes_and_calls_its_hook_last(tmp_path: Path) -> None:
+    topology = tmp_path / "topology.yaml"
+    both = "hook.dag: move_dns, hook.timeout.seconds: 90, failover.automatic: true"
+    topology.write_text(TOPOLOGY.replace("lon->nyc: {", f"lon->nyc: {{{both}, "))
+    dags = parse(topology, tmp_path / "airflow")["dags"]
+
+    assert {name for name in dags if name.startswith("watch__")} == {"watch__lon_to_nyc"}
+    assert dags["watch__lon_to_nyc"]["schedule"] == "@continuous"
+    for verb in ("failover", "switchover", "failback"):
+        tasks = {name: task["after"] for name, task in dags[f"{verb}__lon_to_nyc"]["tasks"].items()}
+        assert tasks == {"plan": [], "approve": ["plan"], verb: ["approve"], "hook": [verb]}
+        without = {name: task["after"] for name, task in dags[f"{verb}__nyc_to_lon"]["tasks"].items()}
+        assert without == {"plan": [], "approve": ["plan"], verb: ["approve"]}
+    tasks = {name: task["after"] for name, task in dags["watch__lon_to_nyc"]["tasks"].items()}
+    assert tasks == {"watch": [], "hook": ["watch"]}
+    # What hangs on a source that is gone may hold every slot of its pool.
+    assert {task["pool"] for task in dags["failover__nyc_to_lon"]["tasks"].values()} == {"default_pool"}

@@ -42,6 +42,8 @@ class NoticeKind(StrEnum):
     """The two sides are not equal."""
     FAILED = "failed"
     """A run ended as failed."""
+    TAKEOVER = "takeover"
+    """The target of a flow has taken its source's place."""
     DECISION = "decision"
     """A person is to approve or to reject."""
 

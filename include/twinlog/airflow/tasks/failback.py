@@ -7,16 +7,15 @@ The plan lies beside the ledger under its id, so the task that carries it out do
 
 from __future__ import annotations
 
-import functools
 import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Param, get_current_context, task
 
 from twinlog.airflow.approval import approved_by, table, with_question
+from twinlog.airflow.executing import executors
 from twinlog.airflow.frame import NO_POOL
-from twinlog.airflow.settings import own_folder
-from twinlog.airflow.spark_place import spark_place
+from twinlog.airflow.hook_dag import EVENT
 from twinlog.airflow.tasks.mirror import listed
 from twinlog.airflow.tasks.reach import RESULT_KEY, TaskReach
 from twinlog.errors import DrillError, FailbackError
@@ -105,28 +104,24 @@ def plan(flow_name: str) -> dict[str, Any]:
 @task(task_id=FAILBACK_TASK)
 def carry_out(flow_name: str) -> dict[str, Any]:
     """The plan that was approved, or what is left of it."""
-    from twinlog.cluster.copy_order import carry_out_here  # noqa: PLC0415 - brings the Kafka clients
-    from twinlog.operations.copy_on_spark import copy_on_spark  # noqa: PLC0415 - as above
-    from twinlog.operations.spark_session import most_tasks, spark_session  # noqa: PLC0415 - as above
+    from twinlog.operations.hooks import Event, content  # noqa: PLC0415 - brings the Kafka clients
 
     context = get_current_context()
     approved = context["ti"].xcom_pull(task_ids=PLAN_TASK)
     failback = _failback(flow_name)
     kept = failback.kept_plan(approved["id"])
-    flow, place = failback.flow, spark_place(failback.topology, failback.flow)
-    if place.address:
-        with spark_session(place.address, warm=flow.name, cache=own_folder()) as spark:
-            execute = functools.partial(copy_on_spark, spark)
-            done = failback.carry_out(kept, execute, tasks=most_tasks(spark, flow.lanes))
-    else:
-        # What a failback brings is small beside what a job that is submitted takes to start, run after run.
-        done = failback.carry_out(kept, carry_out_here, tasks=1)
+    flow = failback.flow
+    with executors(failback.topology, flow) as by:
+        done = failback.carry_out(kept, by.copy, tasks=by.tasks)
     for warning in done.warnings:
         log.warning("%s", warning)
     result = {**done.to_json(), "plan": kept.id, "approved_by": approved_by(context)}
     if done.failure is not None:
         context["ti"].xcom_push(key=RESULT_KEY, value=result)
         raise FailbackError(done.failure)
+    home = failback.topology.clusters[flow.source]
+    told = {"plan": kept.id, "active": home.alias, "bootstrap_servers": home.bootstrap_servers}
+    context["ti"].xcom_push(key=EVENT, value=content(flow.name, Event.FAILED_BACK, told))
     return result
 
 
