@@ -83,9 +83,9 @@ class Estate:
             client.run(create_topics(client, [TopicToCreate(name, A_TOPIC, 1) for name in names]))
             client.run(topics_visible(client, dict.fromkeys(names, A_TOPIC)))
             writer = Producer({"bootstrap.servers": self.source.bootstrap_servers, "linger.ms": 50})
-            for topic, number in places:
+            for place in places:
                 for record in range(RECORDS):
-                    writer.produce(topic, str(record), partition=number)
+                    writer.produce(place.topic, str(record), partition=place.partition)
                 writer.poll(0)
             if writer.flush(120):
                 raise SystemExit("the source did not take the records in time")

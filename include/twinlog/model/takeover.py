@@ -186,7 +186,7 @@ class TakeoverPlan:
     """How topics, settings and permissions of the target differ from the source's, as long as that can be compared."""
     source_answered: bool = False
     ledger_rows: int = 0
-    """How many rows the ledger had by which this was translated."""
+    """How many rows the ledger had before this was translated."""
     provisional: str | None = None
     """Why offsets are looked up once more when the writers are fenced, in a sentence; None where they hold."""
     notes: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ from twinlog.operations.heartbeat import heartbeat_age
 from twinlog.operations.last_seen import last_seen
 from twinlog.operations.promotion import Promotion, plan_promotion
 from twinlog.operations.readiness import ReadinessTables, unread_of
+from twinlog.operations.recording import bring_up_to_date
 from twinlog.operations.schema_registry import look_at_registry
 from twinlog.operations.source_groups import SourceGroups
 from twinlog.operations.source_look import ANSWERS_WITHIN_S, SourceLook, SourceSaid
@@ -116,8 +117,9 @@ class TakeoverPlanning:
         written = target.run(checkpoint_store(flow, target).read(strange))
         known = last_seen(flow, written, ReadinessTables(self._ledger).last(strange))
         unsettled = self._unsettled(target)
-        positions = target.run(fetch_positions(target, position_group(flow.name), stable=False))
+        ledger_rows = self._rows_before(target, settled=unsettled is None)
         said = source_said()
+        positions = target.run(fetch_positions(target, position_group(flow.name), stable=False))
         groups = said.groups or known.groups
         # After the groups' own offsets, never before them: what they have read since must be in the ledger too.
         translation = self._translation(kind, settled=unsettled is None)
@@ -151,7 +153,7 @@ class TakeoverPlanning:
             acls=promotion.acls,
             differences=said.differences or (),
             source_answered=said.groups is not None,
-            ledger_rows=self._ledger.mark().node.total,
+            ledger_rows=ledger_rows,
             provisional=unsettled,
             notes=(
                 *self._silence(said),
@@ -163,6 +165,13 @@ class TakeoverPlanning:
             ),
             registry={} if registry is None else registry.to_json(),
         )
+
+    def _rows_before(self, target: RawClient, *, settled: bool) -> int:
+        """How many rows the ledger has before anything is looked at. A copier that lives on may commit while the plan
+        is made: whatever the ledger has more than this once it is fenced, the plan may have seen in part."""
+        if settled:
+            bring_up_to_date(self._ledger, self._flow, self._target, target, set())
+        return self._ledger.mark().node.total
 
     def _translation(self, kind: Kind, *, settled: bool) -> GroupTranslation:
         if kind is Kind.SWITCHOVER:

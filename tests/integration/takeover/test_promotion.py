@@ -81,8 +81,8 @@ def test_the_plan_says_how_settings_and_permissions_differ(
     alive = failing_over(flow, flow.source_servers, source_within_s=20).plan(Request())
     gone = failing_over(flow).plan(Request())
 
-    assert {(one.kind, one.name, one.before is None, one.after) for one in alive.differences} >= {
-        (ChangeKind.SET_SETTING, "retention.ms", True, "86400000"),
+    assert {(one.kind, one.resource, one.name, one.after) for one in alive.differences} >= {
+        (ChangeKind.SET_SETTING, topic, "retention.ms", "86400000"),
     }
     assert [one.name for one in alive.differences if one.kind is ChangeKind.ADD_ACL] == ["User:alice"]
     assert failing_over(flow).kept(alive.id).differences == alive.differences
