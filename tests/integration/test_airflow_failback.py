@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.airflow_client import DagRun, await_condition
+from local.airflow_client import DagRun
 from support.airflow_site import PARSE_TIMEOUT_S, RUN_TIMEOUT_S, Site, dag_of
 from support.failing_back import commit, committed, numbered, values_of, write
 from support.mirroring import create_topic
@@ -29,13 +29,7 @@ def answered(site: Site, form: dict[str, Any], option: str) -> DagRun:
     client, dag_id = site.client, dag_of("failback", "returned")
     client.await_dag(dag_id, PARSE_TIMEOUT_S)
     run = client.trigger(dag_id, form)
-
-    def asked() -> bool:
-        assert not client.run(run).finished, client.task_log(run, "plan")
-        return bool(client.task(run, "approve")["state"] == "awaiting_input")
-
-    await_condition(asked, RUN_TIMEOUT_S, f"{dag_id} to ask")
-    client.answer(run, "approve", option)
+    site.say(run, "approve", option)
     return client.await_run(run, RUN_TIMEOUT_S)
 
 
