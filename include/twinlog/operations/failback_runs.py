@@ -65,11 +65,6 @@ class FailbackRuns:
         self.warnings += [note for note in result.notes if note]
         return result
 
-    def home_for_the_most_part(self) -> None:
-        """Until a run has brought all that was there when it began; what was written meanwhile is the seam's matter."""
-        while (result := self.home()).left_records and result.recorded.records:
-            continue
-
     def onward(self, topics: Collection[str]) -> MirrorResult:
         """One run of the flow itself, of these topics of the source, while it fails back."""
         failback = self._failback
@@ -120,10 +115,10 @@ class FailbackRuns:
         Every try of a failback runs under its plan's name: one that was killed is in nobody's way.
         """
         deadline = self._deadline()
+        # All there is at once: a budget would count what is passed over, the whole history of a topic among it.
+        limits = Limits(topics=frozenset(topics), own_budget=True)
         while True:
-            result = mirror.run(
-                self._execute, tasks=self._tasks, limits=Limits(topics=frozenset(topics)), run=self._run_name
-            )
+            result = mirror.run(self._execute, tasks=self._tasks, limits=limits, run=self._run_name)
             if result.skipped is None:
                 return result
             if (why := rests()) is not None or time.monotonic() > deadline:

@@ -7,7 +7,8 @@ target has forgotten it in the meantime, an entry of the ledger. Signs of life s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,7 +22,7 @@ from twinlog.ledger.last_positions import last_positions
 from twinlog.ledger.pairs import recorded_pairs
 from twinlog.ledger.store import Ledger
 from twinlog.model.failback import Damage, DamagedPartition
-from twinlog.model.findings import Finding
+from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.lanes import position_group
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.offsets import TopicPartition
@@ -33,8 +34,11 @@ from twinlog.model.way_home import WayHome
 from twinlog.operations.directions import with_way_home
 from twinlog.operations.recording import bring_up_to_date
 from twinlog.operations.run_scope import Ends
-from twinlog.operations.survey import survey
+from twinlog.operations.survey import Survey, survey
 from twinlog.operations.way_back import way_back
+
+SETTLES_WITHIN_S = 10.0
+PAUSE_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class FailbackSurvey:
         there = source.run(source.metadata(asked)).topics if asked else {}
         # Those that are gone, `missing` tells of.
         names = [name for name in asked if not there[name].is_missing]
-        seen = target.run(survey(source, target, self.flow, self.policy, names, in_step=False))
+        seen = self._settled(source, target, names)
         positions = [mirrored.positions.get(pair.target) for pair in seen.partitions.pairs]
         found = replace(seen.partitions, positions=positions)
         back = way_back(self._went[0], self.flow, self.ends.source, source, found)
@@ -121,6 +125,16 @@ class FailbackSurvey:
             return found, seen.findings
         # What the way home brought may have become visible after it was read how much it was: no further than proven.
         return back.bounded(found), (*seen.findings, *back.findings)
+
+    def _settled(self, source: RawClient, target: RawClient, names: Sequence[str]) -> Survey:
+        """With no transaction open on the source, if those that are come to an end soon, as a run's of the way home."""
+        deadline = time.monotonic() + SETTLES_WITHIN_S
+        while True:
+            seen = target.run(survey(source, target, self.flow, self.policy, names, in_step=False))
+            held_back = any(one.kind is FindingKind.HELD_BACK for one in seen.findings)
+            if not held_back or time.monotonic() > deadline:
+                return seen
+            source.run(source.pause(PAUSE_S))
 
     def missing(self, mirrored: Mirrored, view: ClusterMetadata) -> Iterator[DamagedPartition]:
         """What was mirrored and is not on the source any more, and what was made anew on the target."""

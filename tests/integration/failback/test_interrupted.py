@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from twinlog.cluster.copy_order import carry_out_here
 from twinlog.cluster.stranded_writer import StrandedWriter
 from twinlog.errors import FlowStateError
 from twinlog.model.failback import Mode, Step, Stranded
-from twinlog.model.flow_state import State
+from twinlog.model.flow_state import Lease, State
 from twinlog.operations import failback_topics
 from twinlog.operations.failback import Failback
 from twinlog.operations.failback_plan import FailbackPlan, FailbackResult
@@ -120,6 +122,17 @@ def test_nothing_else_runs_the_flow_meanwhile_and_it_can_be_abandoned(flow: Twin
         failback.abandon()
     assert failback.carry_out(other, carry_out_here, tasks=1).complete
     assert plan_of(flow).refused == (f"{flow.flow.name} is active: only a flow that has failed over can fail back",)
+
+
+def test_a_try_that_was_killed_with_the_lease_is_in_nobodys_way(flow: Twins, topic: str) -> None:
+    plan, failback = plan_of(flow, stranded=Stranded.TOPIC), failback_of(flow)
+    failback._begun(plan)
+    in_an_hour = int(time.time() * 1000) + 3_600_000
+    left = Lease(f"failback-{plan.id}", "a process that is gone", in_an_hour)
+    flow.change_record(lambda record: replace(record, lease=left))
+    result = failback.carry_out(plan, carry_out_here, tasks=1)
+    assert result.complete, result.failure
+    assert values_of(flow.source_servers, topic) == [*numbered("a", 4), "s0", "s1", *numbered("b", 3)]
 
 
 def test_producers_that_go_on_writing_hold_the_seam(flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
