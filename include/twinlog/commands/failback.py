@@ -48,6 +48,13 @@ def add_to(verbs: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--block-writes", action="store_true", help="keep producers on the target from writing by ACLs, at the end"
     )
+    parser.add_argument(
+        "--also",
+        metavar="TOPIC",
+        action="append",
+        default=[],
+        help="a topic that was made on the target while it led and is to go home too; may be given more than once",
+    )
     parser.add_argument("--quiet", metavar="SECONDS", type=seconds, help="cut when nobody has written for so long (5)")
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds, help="how long to wait for that (600)")
     approving.add_options(parser)
@@ -72,6 +79,7 @@ def run(asked: argparse.Namespace, console: Console) -> int:
         rebuild_damaged=asked.rebuild_damaged,
         accept_degraded=asked.accept_degraded,
         block_writes=asked.block_writes,
+        also=tuple(asked.also),
     )
     plan = failback.plan(request)
     if asked.dry_run or plan.refused:

@@ -119,10 +119,13 @@ class FailbackLooking:
         surveying, request = self.surveying, plan.request
         policy, view = surveying.policy, source.run(source.metadata())
         mirrored = surveying.mirrored(target)
-        topics = surveying.names(mirrored)
+        topics = {**surveying.names(mirrored), **{name: policy.source_name(name) or name for name in request.also}}
         found, findings = surveying.partitions(source, target, mirrored)
         broken = [*damaged(found), *surveying.missing(mirrored, view)]
         anew = self._anew(request, topics, broken)
+        stays = self._not_going(request.also, topics, view, target)
+        topics = {twin: name for twin, name in topics.items() if twin not in stays}
+        anew = anew.difference(stays)
         short = too_few_brokers(
             view, target.run(target.metadata()), self.flow.source, {twin: topics[twin] for twin in anew}
         )
@@ -134,7 +137,7 @@ class FailbackLooking:
         left = [one.message for one in broken if policy.target_name(one.topic) not in anew]
         if left:
             refused += [*left, "rebuild the damaged topics too, or all of them: see the options of `twinlog failback`"]
-        refused += self._schema_conflicts(request, source, target)
+        refused += [*stays.values(), *self._schema_conflicts(request, source, target)]
         refused += self._unblockable(sorted(topics)) if request.block_writes else []
         delete = {topics[twin]: str(view.topics[topics[twin]].topic_id) for twin in anew if topics[twin] in view.topics}
         return replace(
@@ -148,7 +151,7 @@ class FailbackLooking:
             delete=delete,
             anew=tuple(sorted(anew)),
             stamps=stamped_on_arrival(source, target.run(held_back(target, self.flow)), topics, anew),
-            waiting=self._waiting(target, mirrored, anew),
+            waiting=self._waiting(target, topics, mirrored, anew),
             notes=(*self._notes(target, topics), *self._not_crossing(source, view, mirrored)),
         )
 
@@ -168,7 +171,22 @@ class FailbackLooking:
         if request.mode is Mode.REBUILD:
             return frozenset(topics)
         wrong = {one.topic for one in broken} if request.rebuild_damaged else set()
-        return frozenset(twin for twin, name in topics.items() if name in wrong)
+        return frozenset(twin for twin, name in topics.items() if name in wrong or twin in request.also)
+
+    def _not_going(
+        self, also: Sequence[str], topics: Mapping[str, str], view: ClusterMetadata, target: RawClient
+    ) -> dict[str, str]:
+        """Of the topics that are to go home too, those that can't, each with the reason."""
+        takes, there = topics_of(with_way_home(self.topology, self.flow)[1]), target.run(target.metadata()).topics
+        found = {}
+        for name in also:
+            if name not in there:
+                found[name] = f"{name} is to go home too, and is not on {self.flow.target}"
+            elif not takes.accepts(name):
+                found[name] = f"{name} is to go home too, and {self.flow.name} does not take a topic of that name"
+            elif topics[name] in view.topics:
+                found[name] = f"{name} is to go home too, and {self.flow.source} has a topic {topics[name]} of its own"
+        return found
 
     def _stranded(
         self,
@@ -201,16 +219,12 @@ class FailbackLooking:
                 max(since, ends.get(pair.target, since)),
             )
 
-    def _waiting(self, target: RawClient, mirrored: Mirrored, anew: frozenset[str]) -> int:
+    def _waiting(self, target: RawClient, topics: Mapping[str, str], mirrored: Mirrored, anew: frozenset[str]) -> int:
         """Offsets on the target behind what came from the source, or, of what is rebuilt, all that it has."""
-        if not mirrored.topics:
+        if not topics:
             return 0
-        view = target.run(target.metadata(mirrored.topics))
-        twins = [
-            TopicPartition(name, number)
-            for name in mirrored.topics
-            for number in range(len(view.topics[name].partitions))
-        ]
+        view = target.run(target.metadata(list(topics)))
+        twins = [TopicPartition(name, number) for name in topics for number in range(len(view.topics[name].partitions))]
         ends = target.run(settled_offsets(target, view, twins, OffsetAt.LAST_STABLE)).offsets
         starts = target.run(settled_offsets(target, view, twins, OffsetAt.LOG_START)).offsets
 
@@ -234,7 +248,7 @@ class FailbackLooking:
         if stays:
             yield (
                 f"{len(stays):,} topics of {self.flow.target} did not come from {self.flow.source} and stay: "
-                f"{', '.join(stays[:5])}{', ...' if len(stays) > 5 else ''}"
+                f"{', '.join(stays[:5])}{', ...' if len(stays) > 5 else ''}; --also takes them home"
             )
 
     def _not_crossing(self, source: RawClient, view: ClusterMetadata, mirrored: Mirrored) -> Iterator[str]:

@@ -30,6 +30,8 @@ class FailbackRequest:
     """Whether it may begin although the returned cluster is not whole."""
     block_writes: bool = False
     """Whether producers on the target are kept from writing by ACLs while the last of it goes home."""
+    also: tuple[str, ...] = ()
+    """Topics that were made on the target while it led, and are to go home too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +135,13 @@ class FailbackPlan:
             yield f"{expired:,} offsets of {self.source} were removed by retention before they crossed, and are lost"
         for change in self.order_changes:
             yield (
-                f"the order changes in {change['topic']}-{change['partition']}: its offsets {change['source_start']} "
-                f"to {change['source_end'] - 1} come before what was written on {self.target} at offsets "
-                f"{change['target_start']} to {change['target_end'] - 1} on {self.source}, and after it there"
+                f"the order changes in {change['topic']}-{change['partition']}: on {self.source} its offsets "
+                f"{change['source_start']} to {change['source_end'] - 1} come before what was written on {self.target}"
+                f", and on {self.target}, where that has the offsets {change['target_start']} to "
+                f"{change['target_end'] - 1}, they come after it"
             )
+        if self.request.also:
+            yield f"made on {self.source}, as they were made on {self.target}: {', '.join(self.request.also)}"
         if self.delete:
             yield f"DELETED on {self.source}, and made anew from {self.target}: {', '.join(sorted(self.delete))}"
         yield f"about {self.waiting:,} offsets of {len(self.topics):,} topics go home by {self.way_home}"
@@ -188,7 +193,12 @@ class FailbackPlan:
                 **plain,
                 **lists,
                 "request": FailbackRequest(
-                    **{**request, "mode": Mode(request["mode"]), "stranded": Stranded(request["stranded"])}
+                    **{
+                        **request,
+                        "mode": Mode(request["mode"]),
+                        "stranded": Stranded(request["stranded"]),
+                        "also": tuple(request.get("also", ())),
+                    }
                 ),
                 "stranded": tuple(StrandedPartition(**one) for one in said["stranded"]),
                 "records": tuple(StrandedListed(**one) for one in said["records"]),

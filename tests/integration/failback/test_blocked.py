@@ -16,7 +16,12 @@ from support.syncing import Hand
 from twinlog.cluster.copy_order import carry_out_here
 from twinlog.operations.failback_steps import FailbackSteps
 
-EVERYTHING = {"TOPIC": "*", "GROUP": "*", "TRANSACTIONAL_ID": "*", "BROKER": "kafka-cluster"}
+EVERYTHING = (
+    {"kind": "TOPIC", "name": "*"},
+    {"kind": "GROUP", "name": "twinlog", "pattern": "PREFIXED"},
+    {"kind": "TRANSACTIONAL_ID", "name": "twinlog.", "pattern": "PREFIXED"},
+    {"kind": "BROKER", "name": "kafka-cluster"},
+)
 ALICE = ("User:alice", "DENY", "WRITE", "LITERAL")
 
 
@@ -36,8 +41,8 @@ def flow(guarded: KafkaClusters, tmp_path: Path, topic: str) -> Iterator[Twins]:
     write(nyc, topic, numbered("a", 4))
     with ExitStack() as granted:
         for hand in (source, target):
-            for kind, name in EVERYTHING.items():
-                granted.enter_context(hand.allowing(MIRROR, "ALL", name, kind=kind))
+            for what in EVERYTHING:
+                granted.enter_context(hand.allowing(MIRROR, "ALL", **what))
         assert made.mirror().failures == []
         for user in ("alice", "*"):
             target.allow(user, "WRITE", made.twin(topic))

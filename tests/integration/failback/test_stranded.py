@@ -3,6 +3,7 @@ nor what nobody has exported, nor signs of life."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,16 @@ from support.failing_back import (
     new_name,
     numbered,
     plan_of,
+    twin_of,
     values_of,
     write,
 )
-from support.mirroring import Twins, create_topic, twins
+from support.mirroring import Twins, create_topic, producer, twins
 from twinlog.cluster.copy_order import carry_out_here
 from twinlog.ledger.failbacks import Failbacks
 from twinlog.model.failback import Mode, Stranded
+from twinlog.operations import failback_survey
+from twinlog.operations.failback_plan import FailbackRequest
 from twinlog.operations.failback_steps import FailbackSteps
 
 
@@ -155,3 +159,55 @@ def test_topics_that_never_began_to_cross_are_named_and_cross_afterwards(flow: T
     fail_back(flow)
     assert flow.mirror().recorded.records == 1
     assert values_of(flow.target_servers, flow.twin(new)) == ["x"]
+
+
+@pytest.mark.parametrize("naming", ["prefixed", "identity"])
+def test_topics_that_were_made_on_the_target_go_home_where_somebody_says_so(
+    kafka_pair: KafkaClusters, tmp_path: Path, naming: str
+) -> None:
+    mark = new_name("")
+    topic, new, other = f"old{mark}", f"new{mark}", f"other{mark}"
+    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    flow = twins(nyc, lon, tmp_path, (f".*{mark}",), naming=naming)
+    flow.create(topic)
+    write(nyc, topic, ["a"])
+    assert flow.mirror().failures == []
+    fail_over(flow)
+    there = twin_of(flow, new)
+    create_topic(lon, there, 2, {"retention_ms": "864000000"})
+    write(lon, there, numbered("b", 3), 1)
+    assert any(f"{there}" in note and "--also" in note for note in plan_of(flow).notes)
+    flow.create(other)
+    ask = FailbackRequest(also=(there, twin_of(flow, other), "elsewhere"))
+    refused = "; ".join(failback_of(flow).plan(ask).refused)
+    assert f"elsewhere is to go home too, and is not on {flow.flow.target}" in refused
+    assert f"{twin_of(flow, other)} is to go home too, and is not on {flow.flow.target}" in refused
+    plan = failback_of(flow).plan(FailbackRequest(also=(there,)))
+    assert (plan.refused, plan.delete) == ((), {})
+    result = failback_of(flow).carry_out(plan, carry_out_here, tasks=2)
+    assert (result.failure, result.figures["verdict"]) == (None, "equal"), result.warnings
+    assert values_of(nyc, new, 1) == values_of(lon, there, 1) == numbered("b", 3)
+    write(nyc, new, ["c"], 0)
+    assert flow.mirror().recorded.records == 1
+    assert values_of(lon, there, 0) == ["c"]
+
+
+def test_what_an_open_transaction_hides_is_waited_for(flow: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = flow.flow.topics[0]
+    assert flow.mirror().failures == []
+    fail_over(flow)
+    writer = producer(flow.source_servers, transactional_id=f"writes-{topic}")
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    writer.produce(topic, b"open", b"open")
+    assert writer.flush(30) == 0
+    write(flow.source_servers, topic, ["behind it"])
+    with monkeypatch.context() as patched:
+        patched.setattr(failback_survey, "SETTLES_WITHIN_S", 0.5)
+        (refused,) = plan_of(flow).refused
+    assert f"(transactional id writes-{topic}) has had a transaction open since offset 4" in refused
+    with ThreadPoolExecutor(1) as pool:
+        planning = pool.submit(plan_of, flow)
+        writer.commit_transaction(30)
+        plan = planning.result()
+    assert (plan.refused, [one.key for one in plan.records]) == ((), ["open", "behind it"])

@@ -35,6 +35,7 @@ STRANDED = "stranded"
 REBUILD_DAMAGED = "rebuild_damaged"
 ACCEPT_DEGRADED = "accept_degraded"
 BLOCK_WRITES = "block_writes"
+ALSO = "also"
 
 
 def failback_params() -> dict[str, Param]:
@@ -68,6 +69,13 @@ def failback_params() -> dict[str, Param]:
             title="Begin although the source is not whole",
             description="Brokers that have not come back, replicas that are not in sync, partitions without a leader.",
         ),
+        ALSO: Param(
+            [],
+            type="array",
+            items={"type": "string"},
+            title="Topics that go home too",
+            description="Topics that were made on the target while it led, one a line: they are made on the source.",
+        ),
         BLOCK_WRITES: Param(
             False,
             type="boolean",
@@ -90,6 +98,7 @@ def plan(flow_name: str) -> dict[str, Any]:
         rebuild_damaged=bool(params[REBUILD_DAMAGED]),
         accept_degraded=bool(params[ACCEPT_DEGRADED]),
         block_writes=bool(params[BLOCK_WRITES]),
+        also=tuple(params[ALSO]),
     )
     made = _failback(flow_name).plan(request)
     for step in made.sentences:
