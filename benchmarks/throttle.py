@@ -1,7 +1,7 @@
 """Measures whether a flow's throttle holds: how much the target's logs grow in a minute, whatever the flow itself says.
 
     make bench-throttle                 four cases, each a little over a minute of copying; 7 minutes
-    make bench-throttle BENCH=quick     the first of them
+    make bench-throttle BENCH=quick     the first of them; --case says which others
 
 Topics are filled on one local cluster and copied to another by two processes side by side, as Spark's tasks would. The
 twins' logs are measured by the target's broker every second; of each case that is a whole minute, begun when the rate
@@ -153,7 +153,11 @@ class Bench:
             last = at, size
             if at >= first[0] + MINUTE_S:
                 return tuple(rates)
-        raise RuntimeError(f"{case.name}: all was copied within {last[0] - began:.0f} s, before a minute was over")
+        done = running.result()
+        raise RuntimeError(
+            f"{case.name}: it ended after {last[0] - began:.0f} s, before a minute was over, with "
+            f"{done.recorded.records} records and {done.recorded.bytes / 1e6:.0f} MB; {done.failures or done.lanes}"
+        )
 
     def _flow(self, case: Case) -> tuple[Topology, Flow, Ends, Ledger]:
         self._flows += 1
@@ -215,8 +219,9 @@ def measured(cases: Sequence[Case], folder: Path) -> Iterator[Measured]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/throttle.py", description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="one case")
+    parser.add_argument("--case", action="append", type=int, choices=range(len(CASES)), help="only this one")
     options = parser.parse_args(arguments)
-    cases = CASES[:1] if options.quick else CASES
+    cases = CASES[:1] if options.quick else [CASES[number] for number in options.case or range(len(CASES))]
     print(f"{platform.node()}: {os.cpu_count()} cores, {platform.platform()}, load {os.getloadavg()[0]:.1f}")
     rows = []
     with termination_as_exit(), tempfile.TemporaryDirectory(prefix="twinlog-bench.") as folder:
