@@ -123,7 +123,9 @@ class CuttingOver:
         takeover = switched.takeover
         released = release(self.topology, self.flow, self.ends)
         failures = (*takeover.failures, *released.failures)
-        notes = (*takeover.plan.notes, *switched.notes)
+        # That is past mending by another try: it is told, here and in the report, and people see to it.
+        late = () if switched.late is None else (switched.late,)
+        notes = (*takeover.plan.notes, *switched.notes, *late)
         left = [[row.group, row.topic, row.partition, row.reason] for row in takeover.moved.left_out]
         if failures:
             self.course.evidence(migration).note((*notes, *failures))
@@ -134,7 +136,7 @@ class CuttingOver:
         )
         self.course.change(migration, lambda found: replace(found, holding=False))
         self.course.move(migration, Phase.CLEAN_UP, said, notes, not_moved=left)
-        return MigrateResult(self.flow.name, self.course.now(), done=(Phase.SWITCHOVER,), notes=notes)
+        return MigrateResult(self.flow.name, self.course.now(), done=(Phase.SWITCHOVER,), notes=notes, failures=late)
 
     def _state(self) -> State:
         with self.ends.target.raw() as target:
