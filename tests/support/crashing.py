@@ -102,8 +102,14 @@ class ChildRun:
 
     def await_killed(self, timeout_s: float = 60.0) -> None:
         """Wait until the process has been killed by itself."""
+        assert self.was_killed(timeout_s), "the run ended before it came to where it was to be killed"
+
+    def was_killed(self, timeout_s: float = 60.0) -> bool:
+        """Whether the process, which is waited for, was killed by itself; the run may have had nothing to do there."""
         _, errors = self._process.communicate(timeout=timeout_s)
-        assert self._process.returncode == -signal.SIGKILL, f"ended with {self._process.returncode}: {errors.decode()}"
+        ended = self._process.returncode
+        assert ended in (-signal.SIGKILL, 0), f"ended with {ended}: {errors.decode()}"
+        return ended != 0
 
     def await_stopped(self, timeout_s: float = 60.0) -> None:
         """Wait until the process has stopped itself; it can be continued."""
