@@ -124,7 +124,7 @@ def test_nothing_is_published_beyond_this_machine(services: dict[str, Any]) -> N
 
 
 def test_its_connections_are_those_of_its_topology(services: dict[str, Any]) -> None:
-    topology = load(REPOSITORY / "docker/topology.yaml")
+    topology = load(REPOSITORY / "docker/estate/topology.yaml")
     environment = services["airflow-scheduler"]["environment"]
     assert set(topology.flows) == {"nyc->lon"}
     for cluster in topology.clusters.values():
