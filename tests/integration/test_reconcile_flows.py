@@ -13,12 +13,12 @@ import pytest
 from local.kafka import KafkaClusters
 from support.mirroring import Twins, create_topic, producer, twins
 from support.reconciling import FULL, Found, differences, reconcile
-from support.source_logs import delete_records, delete_topic, fill, recreate
+from support.source_logs import delete_records, delete_topic, fill, recreate, transactional
 from support.syncing import both_ways
 from support.tampering import dropped, tampering
 from twinlog.ledger.proof_state import ProofStore
 from twinlog.model.reconciliation import Kind, Verdict
-from twinlog.operations import reconcile_look
+from twinlog.operations import proof_plan, reconcile_look
 from twinlog.operations.reconcile import EVERYTHING_NEW, Reconciling, Scope, prove_here
 
 DAY_MS = 24 * 3600 * 1000
@@ -126,6 +126,28 @@ def test_what_is_committed_while_a_run_takes_its_bearings_is_left_to_the_next(
     assert "left to the next run" in result.notes[0]
     result = reconcile(flow)
     assert (result.differences, result.records, result.notes) == ((), 10, ())
+
+
+def test_a_transaction_that_hangs_on_a_twin_is_told_after_an_hour(
+    flow: Twins, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow.create(topic)
+    copy(flow, topic, 0)
+    hanging = transactional(flow.target_servers)
+    hanging.begin_transaction()
+    hanging.produce(flow.twin(topic), "never decided")
+    assert hanging.flush(30) == 0
+    fill(flow.source_servers, topic, range(10, 20), linger_ms=100)
+    flow.mirror()
+    result = reconcile(flow)
+    assert (result.differences, result.records) == ((), 10)
+    assert "left to the next run" in result.notes[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(proof_plan, "LONGEST_TRANSACTION_MS", -60_000)
+        found = reconcile(flow)
+    assert differences(found, topic) == [Found(Kind.UNREADABLE, 0, 10, 12, 10)]
+    hanging.abort_transaction(30)
+    assert (reconcile(flow).differences, reconcile(flow, FULL).records) == ((), 20)
 
 
 def test_a_run_of_some_topics_does_not_call_the_others_equal(flow: Twins, topic: str) -> None:

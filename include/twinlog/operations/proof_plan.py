@@ -13,7 +13,11 @@ from twinlog.ledger.proof_choice import Bools, Choice, chosen, cut, runs_of
 from twinlog.ledger.proof_rows import PairRows
 from twinlog.ledger.proof_state import Stretch
 from twinlog.model.offsets import PartitionPair, Span
+from twinlog.model.reconciliation import Difference, Kind
 from twinlog.operations.log_facts import NO_MORE, LogFacts, SideFacts
+
+LONGEST_TRANSACTION_MS = 3_600_000
+"""Well beyond what brokers let a transaction take by default, a quarter of an hour."""
 
 Groups = Mapping[tuple[UUID, int], Sequence[PairRows]]
 
@@ -34,6 +38,8 @@ class ProofPlan:
     rows: int
     hidden: int
     """Rows that were left out, since their records can't be seen yet."""
+    stuck: tuple[Difference, ...] = ()
+    """Those of them that should be seen by now."""
 
 
 def plan_proof(
@@ -73,6 +79,7 @@ def plan_proof(
         tuple(blocks),
         sum(len(one.block.rows) for one in blocks),
         int(sum(rows.sum() for rows in hidden.values())),
+        tuple(_stuck(pairs, hidden, now_ms)),
     )
 
 
@@ -180,6 +187,24 @@ def _hidden(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None) -> Bools:
     end, log_end = (0, 0) if logs is None else (logs[1].end, logs[1].log_end)
     found: Bools = (rows.target_end > end) & (rows.target_end <= log_end) & (rows.count > 0)
     return found
+
+
+def _stuck(pairs: Sequence[PairRows], hidden: Mapping[int, Bools], now_ms: int) -> Iterator[Difference]:
+    """What has been hidden for longer than a transaction may take, from readers of committed records as well."""
+    for one in pairs:
+        rows = np.flatnonzero(hidden[id(one)] & (one.copied_at_ms < now_ms - LONGEST_TRANSACTION_MS))
+        if len(rows):
+            first, pair = int(rows[0]), one.pair
+            yield Difference(
+                Kind.UNREADABLE,
+                pair.source_topic,
+                pair.partition,
+                int(one.source_start[first]),
+                int(one.target_start[first]),
+                f"a transaction that is open on {pair.target} hides what was copied from every reader of committed "
+                "records; find its producer with kafka-transactions.sh find-hanging, and abort it",
+                int(one.count[rows].sum()),
+            )
 
 
 def _cut_off(rows: PairRows, logs: tuple[LogFacts, LogFacts] | None, now_ms: int) -> Bools:

@@ -92,7 +92,7 @@ class Reconciling:
         beside = compare_beside(self._topology, self._flow, self._ends, self._ledger, scope.takes)
         result = replace(
             empty,
-            differences=_in_order((*seen.differences, *evidence.differences, *beside.differences)),
+            differences=_in_order((*seen.differences, *plan.stuck, *evidence.differences, *beside.differences)),
             proven=tuple(_range(one, evidence.holds(one)) for one in evidence.blocks),
             tally=+evidence.tally,
             gaps=seen.gaps,
