@@ -99,13 +99,15 @@ class AirflowClient:
         answer = self.call("GET", f"/api/v2/dags/{quote(dag_id)}/dagRuns?order_by=-run_after&limit=50")
         return [_run(row) for row in answer["dag_runs"]]
 
-    def await_no_run(self, dag_id: str, timeout_s: float) -> None:
-        """Returns once no run of the DAG is under way; a paused DAG's runs that wait are never started."""
+    def await_rest(self, dag_id: str, timeout_s: float) -> None:
+        """Returns once no task of a paused DAG is under way; a run that has tasks left rests until it is unpaused."""
+        path = f"/api/v2/dags/{quote(dag_id)}/dagRuns/~/taskInstances"
+        query = urlencode({"state": ["queued", "running", "restarting"], "limit": 1}, doseq=True)
 
-        def none_running() -> bool:
-            return all(run.state != "running" for run in self.runs(dag_id))
+        def rests() -> bool:
+            return not self.call("GET", f"{path}?{query}")["total_entries"]
 
-        await_condition(none_running, timeout_s, f"the runs of {dag_id} to end")
+        await_condition(rests, timeout_s, f"the tasks of {dag_id} to end")
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None) -> DagRun:
         body = {"logical_date": None, "conf": dict(conf or {})}
@@ -139,6 +141,10 @@ class AirflowClient:
 
     def task(self, run: DagRun, task_id: str) -> Any:
         return self.call("GET", self._task_path(run, task_id))
+
+    def task_ids(self, run: DagRun) -> list[str]:
+        path = f"/api/v2/dags/{quote(run.dag_id)}/dagRuns/{quote(run.run_id)}/taskInstances"
+        return [row["task_id"] for row in self.call("GET", path)["task_instances"]]
 
     def result(self, run: DagRun, task_id: str, key: str = "return_value") -> Any:
         """What the task returned, or left under another key."""

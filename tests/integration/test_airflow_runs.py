@@ -1,4 +1,4 @@
-"""Mirror runs in a real Airflow: by schedule, by a form, by another Spark, paused, and what they leave behind."""
+"""Mirror runs in a real Airflow: by schedule, by a form, by another Spark, and who is told or asked."""
 
 from __future__ import annotations
 
@@ -69,6 +69,21 @@ def test_scheduled_runs_mirror_while_data_is_produced(airflow_site: Site) -> Non
     assert began <= datetime.fromisoformat(told["mirrored_until"]) <= recorded
     assert (told["flow"], told["run"]) == ("nyc->lon", result["run"])
     assert events["twinlog://lon/ledger/nyc"]["records"] == client.result(run, "record")["records"]
+
+
+def test_another_dag_runs_when_what_it_waits_for_is_mirrored(airflow_site: Site) -> None:
+    client = airflow_site.client
+    nyc = airflow_site.clusters["nyc"].bootstrap_servers
+    client.await_dag("waits_for_a_topic", RUN_TIMEOUT_S)
+    client.unpause("waits_for_a_topic")
+    create_topic(nyc, "to-lon-waited-for", 1, {})
+    fill(nyc, "to-lon-waited-for", range(3))
+    written = datetime.now(UTC)
+    with airflow_site.unpaused(dag_of("mirror", "lon")):
+        run = airflow_site.first_run("waits_for_a_topic")
+        told = client.result(airflow_site.ended(run), "look")
+    assert told["flow"] == "nyc->lon"
+    assert datetime.fromisoformat(told["mirrored_until"]) > written
 
 
 def _runs_with_records(site: Site, dag_id: str) -> list[DagRun]:
@@ -156,3 +171,48 @@ def test_the_same_job_is_submitted_where_the_connection_says_so(airflow_site: Si
     assert "copy_ranges.py" in log
     assert client.result(run, "record")["records"] == 50
     assert client.task(run, "copy")["pool"] == "one_at_a_time"
+
+
+def test_who_is_to_be_told_is_told_that_a_flow_lags(airflow_site: Site) -> None:
+    client, told = airflow_site.client, airflow_site.told
+    nyc = airflow_site.clusters["nyc"].bootstrap_servers
+    with airflow_site.by_hand("asked"), airflow_site.unpaused(dag_of("status", "asked")):
+        topic = named("asked")
+        create_topic(nyc, topic, 1, {})
+        fill(nyc, topic, range(3))
+        late = client.await_run(client.trigger(dag_of("status", "asked")), RUN_TIMEOUT_S)
+        assert late.state == "failed"
+        assert "ObjectiveMissedError: " in client.task_log(late, "status")
+        assert client.result(late, "status")["told"] == ["lag"]
+        notice = told.notices("lag", "nyc->asked")[-1]
+        assert notice["title"].startswith("nyc->asked: lag is beyond what is wanted: ")
+        assert (notice["over"], notice["details"]["wanted_s"]) == (False, 1.0)
+        assert f"/dags/{late.dag_id}/runs/" in notice["link"]
+
+        airflow_site.by_hand_ended(dag_of("mirror", "asked"))
+        in_time = airflow_site.by_hand_ended(dag_of("status", "asked"))
+        assert client.result(in_time, "status")["told"] == []
+
+
+def test_nothing_is_done_that_waits_for_approval_before_somebody_has_given_it(airflow_site: Site) -> None:
+    client, told = airflow_site.client, airflow_site.told
+    dag_id = dag_of("ask", "asked")
+
+    def answered(option: str) -> DagRun:
+        asked_before = len(told.notices("decision", "nyc->asked"))
+        run = client.trigger(dag_id)
+        notice, *_ = await_condition(
+            lambda: told.notices("decision", "nyc->asked")[asked_before:], RUN_TIMEOUT_S, "somebody to be asked"
+        )
+        assert notice["title"] == "Take nyc->asked over?"
+        assert "| billing | 3 |" in notice["text"]
+        assert f"/dags/{dag_id}/runs/" in notice["link"]
+        assert client.task(run, "carry_out")["state"] is None
+        airflow_site.say(run, "approve", option)
+        return airflow_site.ended(run)
+
+    client.await_dag(dag_id, RUN_TIMEOUT_S)
+    assert client.task(answered("Reject"), "carry_out")["state"] == "skipped"
+    assert client.result(answered("Approve"), "carry_out") == {"groups": 1, "approved_by": "admin"}
+    unasked = airflow_site.by_hand_ended(dag_id, {"without_asking": True})
+    assert client.result(unasked, "carry_out") == {"groups": 1, "approved_by": None}
