@@ -46,6 +46,7 @@ class Throttle:
         return max(0.0, -self._allowance / self._rate)
 
     def _earn(self, now_s: float) -> None:
+        # Several lanes ask in turn, some for a moment that is past: no moment is earned twice.
         earned = max(0.0, now_s - self._at_s) * self._rate
         self._allowance = min(self._allowance + earned, self._rate * BURST_S)
-        self._at_s = now_s
+        self._at_s = max(self._at_s, now_s)

@@ -26,6 +26,20 @@ def test_the_rate_holds_however_large_the_batches_are(seed: int) -> None:
     assert 1_000_000 <= sent <= 1_000_000 + 10_000 * BURST_S + 5_000
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+def test_lanes_that_ask_for_moments_that_are_past_earn_none_of_them_twice(lanes: int) -> None:
+    throttle, sent = Throttle(10_000, 0), 0
+    for tick in range(1, 1_001):
+        now = tick / 10
+        for _ in range(lanes):
+            # As a lane does that has waited: was it for the throttle? And may it send now?
+            throttle.owed_s(now - 0.1)
+            while throttle.owed_s(now) == 0:
+                throttle.take(500, now)
+                sent += 500
+    assert sent <= 1_000_000 + 10_000 * BURST_S + 500
+
+
 def test_who_is_left_shares_what_the_others_had_and_never_more() -> None:
     shares = {0: 0.5, 3: 0.3, 4: 0.2}
     assert share_of_rest(shares, 3, ()) == 0.3
