@@ -19,7 +19,6 @@ from twinlog.model.flow import Flow
 from twinlog.model.naming import NamingPolicy
 from twinlog.model.offsets import TopicPartition
 from twinlog.model.selection import TopicSelection
-from twinlog.model.way_home import WayHome
 
 _NOT_COPIED = "it is not copied; if it is gone for good, add it to topics.exclude"
 
@@ -51,7 +50,7 @@ async def hidden_topics(source: RawClient, view: ClusterMetadata, names: Collect
 
 def named_by(flow: Flow, selection: TopicSelection) -> set[str]:
     """The topics that the flow takes and names in full."""
-    if isinstance(flow, WayHome) or flow.topic_filter is not None:
+    if flow.topic_filter is not None:
         return set()
     names = set[str]().union(*(literal_names([pattern]) or () for pattern in flow.topics))
     return {name for name in names if selection.left_out(name) is None}

@@ -19,6 +19,7 @@ from twinlog.model.offsets import TopicPartition
 from twinlog.model.plan import Decision, Partitions, Plan, Rules, StartAt, plan
 from twinlog.model.selection import LeftOut, TopicSelection
 from twinlog.model.topology import Flow, Topology
+from twinlog.model.way_home import WayHome
 from twinlog.operations.hidden_topics import hidden_topics, mirrored_before, named_by, not_copied
 from twinlog.operations.sync_scope import keeps_to_twins
 from twinlog.operations.twin_planning import Sides
@@ -86,7 +87,8 @@ def not_shown(
     topology: Topology, flow: Flow, sides: Sides, limits: Limits, other_twins: Collection[str]
 ) -> list[Finding]:
     """What an unlimited run would copy and may not see; `other_twins` are those of topics that it did not find."""
-    if limits.topics is not None:
+    # Positions of a way home are kept with those of the listed flow, whose topics are not its own.
+    if limits.topics is not None or isinstance(flow, WayHome):
         return []
     selection = selection_of(topology, flow)
     names = named_by(flow, selection) | mirrored_before(other_twins, naming_of(flow), selection)

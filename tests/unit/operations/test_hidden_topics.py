@@ -6,7 +6,6 @@ from twinlog.model.flow import Flow
 from twinlog.model.naming import policy_of
 from twinlog.model.selection import TopicSelection
 from twinlog.model.topology import Cluster, Topology
-from twinlog.operations.directions import with_way_home
 from twinlog.operations.hidden_topics import mirrored_before, named_by
 
 FLOW = Flow("nyc", "lon", topics=("orders", r"prod\.prices", "shop-.*", "old"), topics_exclude=("old",))
@@ -23,8 +22,6 @@ def test_a_flow_names_what_is_no_pattern_and_is_not_excluded() -> None:
 
 def test_a_flow_whose_topics_somebody_else_chooses_names_none() -> None:
     assert named_by(replace(FLOW, topic_filter="shop:Filter"), selection(FLOW)) == set()
-    _, home = with_way_home(TOPOLOGY, FLOW)
-    assert named_by(home, selection(home)) == set()
 
 
 def test_of_twins_those_count_that_the_flow_still_takes() -> None:
