@@ -80,8 +80,7 @@ def test_a_cluster_is_moved_and_asks_before_the_cut_over_and_before_it_cleans_up
     assert any("twinlog.nyc.moved." in line for line in done["removed"])
     assert "was approved by" in Path(done["report"].removeprefix("file://")).read_text()
     told = airflow_site.told.notices("decision", "nyc->moved")
-    assert [notice["title"] for notice in told] == [
-        "Cut nyc->moved over to moved?",
+    assert list(dict.fromkeys(notice["title"] for notice in told)) == [
         "Cut nyc->moved over to moved?",
         "Remove what Twinlog keeps of nyc->moved?",
     ]
