@@ -16,6 +16,7 @@ What always holds:
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -84,7 +85,7 @@ class Lane:
         self.targets = {state.pair.source: state for state in targets}
         self._failure: Exception | None = None
         self._sent_bytes = 0
-        self._unanswered = 0
+        self._unanswered: Counter[int | None] = Counter()
         self.figures = figures
 
     async def copy(self) -> None:
@@ -134,7 +135,11 @@ class Lane:
         return any(state.in_flight for state in self.targets.values())
 
     async def _send_what_is_ready(self) -> bool:
-        """A batch of every partition that has one, as few requests as they fit in; whether anything went out."""
+        """A batch of every partition that has one, as few requests as they fit in; whether anything went out.
+
+        A broker with as many requests as a partition may have is left alone until it answers one: what has come for
+        other partitions by then goes with the next, and partitions that fell out of step are in step again.
+        """
         # Nothing is sent while the throttle is owed time, but the transaction's own time runs on and ends it.
         if self._watch.throttle.owed_s(time.monotonic()) > 0:
             return False
@@ -142,6 +147,8 @@ class Lane:
         filling: dict[int | None, int] = {}
         added = []
         for source, state in self.targets.items():
+            if self._unanswered[state.leader] >= self._settings.in_flight:
+                continue
             parcel = self._next_batch(source, state)
             if parcel is None:
                 continue
@@ -184,9 +191,9 @@ class Lane:
             size += batch.size_bytes
             stamped[partition] = self._writer.stamp(partition, batch)
             state.sent()
-        self._unanswered += 1
+        self._unanswered[node_id] += 1
         self.figures.produces += 1
-        self.figures.in_flight_sum += self._unanswered
+        self.figures.in_flight_sum += self._unanswered.total()
         self._client.spawn(self._deliver(node_id, stamped, batches))
         return size
 
@@ -202,7 +209,7 @@ class Lane:
         except Exception as failure:  # noqa: BLE001 - kept, and raised by the lane itself
             self._failure = self._failure or failure
         finally:
-            self._unanswered -= 1
+            self._unanswered[node_id] -= 1
             for state, parcel in batches.values():
                 state.in_flight -= 1
                 self._reader.done_with(state.pair.source, parcel)

@@ -15,6 +15,7 @@ answers at once, because a range never reaches beyond what readers of committed 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any
 
@@ -61,7 +62,7 @@ class SourceReader:
         self._room = Signal()
         self._moved = Signal()
         self._serving: dict[tuple[int, int], Awaitable[None]] = {}
-        self._asked_bytes = 0
+        self._asked_bytes: Counter[int] = Counter()
         self._closed = False
         self._version = min(client.api_version(FetchRequest), MOST_VERSION)
         self.partitions = {state.pair.source: state for state in partitions}
@@ -185,12 +186,13 @@ class SourceReader:
             self._moved.notify()
 
     async def _ask(self, node_id: int, wanted: list[SourcePartitionState]) -> Any:
-        room = min(self._settings.max_bytes, self._room_bytes())
-        self._asked_bytes += room
+        turn = wanted[0].turn
+        room = min(self._settings.max_bytes, self._room_bytes(turn))
+        self._asked_bytes[turn] += room
         try:
             response = await self._client.request(fetch_from(wanted, self._settings, self._version, room), node_id)
         finally:
-            self._asked_bytes -= room
+            self._asked_bytes[turn] -= room
             self._room.notify()
         check_fetched(self._client.alias, response)
         return response
@@ -209,15 +211,21 @@ class SourceReader:
     def _with_room(self, own: list[SourcePartitionState]) -> list[SourcePartitionState]:
         """Those to ask for, the least supplied first: the broker fills its answer in the order of the request."""
         # With little room an answer would hold a batch or two, and most of the time would go into asking.
-        if self._room_bytes() * 2 < self._settings.read_ahead_bytes:
+        turn = own[0].turn
+        if self._room_bytes(turn) * 2 < self._bound_bytes(turn):
             return []
         share = self._settings.read_ahead_bytes // max(1, len(self.partitions))
         short = [state for state in own if state.held_bytes < max(share, self._settings.partition_max_bytes)]
         return sorted(short, key=lambda state: state.held_bytes)
 
-    def _room_bytes(self) -> int:
-        held = sum(state.held_bytes for state in self.partitions.values())
-        return self._settings.read_ahead_bytes - held - self._asked_bytes
+    def _bound_bytes(self, turn: int) -> int:
+        """Its part of the bound, by partitions: else one turn would fill it, and the lane had half of them to send."""
+        members = sum(state.turn == turn for state in self.partitions.values())
+        return self._settings.read_ahead_bytes * members // len(self.partitions)
+
+    def _room_bytes(self, turn: int) -> int:
+        held = sum(state.held_bytes for state in self.partitions.values() if state.turn == turn)
+        return self._bound_bytes(turn) - held - self._asked_bytes[turn]
 
     def _accept(self, response: Any) -> None:
         for state, answer in self._answers(response):
