@@ -7,13 +7,17 @@ from typing import Any
 
 import yaml
 
-from support.mirroring import Twins
+from local.kafka import KafkaClusters
+from support.mirroring import Twins, twins
 from support.silent import closed_port
 from twinlog.cluster.access import ClusterAccess
+from twinlog.cluster.copy_order import carry_out_here
 from twinlog.cluster.secrets import resolve
-from twinlog.model.flow_state import FlowRecord
-from twinlog.model.takeover import Request, Strategy
+from twinlog.model.takeover import Request
 from twinlog.operations.failover import Failover
+from twinlog.operations.flow_reach import FlowReach
+from twinlog.operations.switchover import Opposite, Prove, Switchover, SwitchoverResult
+from twinlog.operations.switchover_proof import prove_with
 from twinlog.operations.takeover_result import TakeoverResult
 
 TRANSLATED = Request()
@@ -32,12 +36,37 @@ def fail_over(flow: Twins, request: Request = TRANSLATED, source_servers: str | 
     return failover.apply(failover.plan(request))
 
 
-def by_strategy(strategy: Strategy, **settings: Any) -> Request:
-    return Request(strategy, **settings)
+def same_names(clusters: KafkaClusters, folder: Path, mark: str, **settings: Any) -> Twins:
+    """A flow whose topics have one name on both sides, so that they are promoted."""
+    source, target = (clusters[name].bootstrap_servers for name in ("nyc", "lon"))
+    return twins(
+        source,
+        target,
+        folder,
+        (f".*-{mark}",),
+        groups=(f".*-{mark}",),
+        **{
+            "naming": "identity",
+            "canary_enabled": False,
+            "checkpoints_topic_replication_factor": 1,
+            "transaction_bytes": 20_000,
+            **settings,
+        },
+    )
 
 
-def record_of(flow: Twins) -> FlowRecord:
-    return flow.record()
+def switching(flow: Twins, within_s: float = 60.0, back: Twins | None = None) -> Switchover:
+    opposite = None if back is None else Opposite(back.flow, back.ends(), back.ledger)
+    return Switchover(flow.topology, flow.flow, flow.ends(), flow.ledger, opposite=opposite, within_s=within_s)
+
+
+def by_reconciliation(flow: Twins) -> Prove:
+    return prove_with(FlowReach(flow.topology, flow.flow))
+
+
+def switch(flow: Twins, back: Twins | None = None, **settings: Any) -> SwitchoverResult:
+    switchover = switching(flow, back=back)
+    return switchover.apply(switchover.plan(Request()), carry_out_here, by_reconciliation(flow), **settings)
 
 
 def topology_file(flow: Twins, folder: Path, source_servers: str | None = None, **settings: Any) -> Path:

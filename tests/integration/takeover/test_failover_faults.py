@@ -14,10 +14,10 @@ from support.crashing import ChildRun, Job
 from support.crashing import Step as Strike
 from support.groups import checkpoint, commit, committed, read
 from support.ledger_check import log_ends
-from support.mirroring import Twins, twins
+from support.mirroring import Twins
 from support.reading import read_committed
 from support.source_logs import fill
-from support.takeovers import fail_over, failing_over
+from support.takeovers import fail_over, failing_over, same_names
 from twinlog.cluster.copier import Outcome
 from twinlog.errors import FlowStateError
 from twinlog.model.flow_state import State
@@ -29,20 +29,9 @@ WITHOUT_COMMITS = {"sync_group_offsets_enabled": False}
 
 
 @pytest.fixture
-def same_names(kafka_pair: KafkaClusters, tmp_path: Path, mark: str) -> Twins:
+def promoted(kafka_pair: KafkaClusters, tmp_path: Path, mark: str) -> Twins:
     """A flow whose topics are promoted."""
-    source, target = (kafka_pair[name].bootstrap_servers for name in ("nyc", "lon"))
-    return twins(
-        source,
-        target,
-        tmp_path,
-        (f".*-{mark}",),
-        groups=(f".*-{mark}",),
-        naming="identity",
-        checkpoints_topic_replication_factor=1,
-        transaction_bytes=2_000,
-        canary_enabled=False,
-    )
+    return same_names(kafka_pair, tmp_path, mark, transaction_bytes=2_000)
 
 
 def ready(flow: Twins, topic: str, group: str) -> None:
@@ -56,9 +45,9 @@ def ready(flow: Twins, topic: str, group: str) -> None:
 
 @pytest.mark.parametrize("strike", [Strike.BEFORE_PRODUCE, Strike.AFTER_PRODUCE, Strike.BEFORE_COMMIT])
 def test_a_writer_that_comes_back_writes_nothing_into_a_promoted_topic(
-    same_names: Twins, topic: str, group: str, strike: Strike
+    promoted: Twins, topic: str, group: str, strike: Strike
 ) -> None:
-    flow = same_names
+    flow = promoted
     ready(flow, topic, group)
     fill(flow.source_servers, topic, [f"{number} ".ljust(200, ".") for number in range(200)], batch_num_messages=5)
 

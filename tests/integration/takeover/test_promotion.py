@@ -16,27 +16,12 @@ import pytest
 
 from local.kafka import KafkaClusters
 from support.groups import commit, committed
-from support.mirroring import Twins, twins
+from support.mirroring import Twins
 from support.source_logs import fill
 from support.syncing import Hand
-from support.takeovers import fail_over, failing_over
+from support.takeovers import fail_over, failing_over, same_names
 from twinlog.model.sync_plan import ChangeKind
 from twinlog.model.takeover import Request
-
-
-def same_names(clusters: KafkaClusters, folder: Path, mark: str, **settings: Any) -> Twins:
-    source, target = (clusters[name].bootstrap_servers for name in ("nyc", "lon"))
-    return twins(
-        source,
-        target,
-        folder,
-        (f".*-{mark}",),
-        groups=(f".*-{mark}",),
-        naming="identity",
-        canary_enabled=False,
-        checkpoints_topic_replication_factor=1,
-        **settings,
-    )
 
 
 def overrides(servers: str, topic: str) -> dict[str, str]:

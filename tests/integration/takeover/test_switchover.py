@@ -5,60 +5,28 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from local.kafka import KafkaClusters
 from support.groups import commit, committed, read
-from support.mirroring import Twins, producer, twins
+from support.mirroring import Twins, producer
 from support.reading import read_committed
 from support.source_logs import fill
 from support.syncing import Hand, both_ways
+from support.takeovers import by_reconciliation, same_names, switch, switching
 from twinlog.cluster.copy_order import carry_out_here
 from twinlog.errors import ClusterUnreachableError, FlowStateError
 from twinlog.model.flow_state import State
 from twinlog.model.takeover import Request, TakeoverPlan
 from twinlog.operations.control import Action, control
-from twinlog.operations.flow_reach import FlowReach
 from twinlog.operations.run_scope import Ends
-from twinlog.operations.switchover import Opposite, Proof, Prove, Switchover, SwitchoverResult
-from twinlog.operations.switchover_proof import prove_with
+from twinlog.operations.switchover import Proof, Switchover
 from twinlog.operations.takeover_result import TakeoverResult
-
-
-def same_names(clusters: KafkaClusters, folder: Path, mark: str, **settings: Any) -> Twins:
-    source, target = (clusters[name].bootstrap_servers for name in ("nyc", "lon"))
-    return twins(
-        source,
-        target,
-        folder,
-        (f".*-{mark}",),
-        groups=(f".*-{mark}",),
-        naming="identity",
-        canary_enabled=False,
-        checkpoints_topic_replication_factor=1,
-        transaction_bytes=20_000,
-        **settings,
-    )
-
-
-def switching(flow: Twins, within_s: float = 60.0, back: Twins | None = None) -> Switchover:
-    opposite = None if back is None else Opposite(back.flow, back.ends(), back.ledger)
-    return Switchover(flow.topology, flow.flow, flow.ends(), flow.ledger, opposite=opposite, within_s=within_s)
-
-
-def by_reconciliation(flow: Twins) -> Prove:
-    return prove_with(FlowReach(flow.topology, flow.flow))
 
 
 def that_they_differ() -> Proof:
     return Proof(False, "3 offsets differ")
-
-
-def switch(flow: Twins, back: Twins | None = None, **settings: Any) -> SwitchoverResult:
-    switchover = switching(flow, back=back)
-    return switchover.apply(switchover.plan(Request()), carry_out_here, by_reconciliation(flow), **settings)
 
 
 class Writer:
