@@ -15,12 +15,11 @@ from twinlog.cluster.log_offsets import OffsetAt
 from twinlog.cluster.metadata import ClusterMetadata
 from twinlog.cluster.raw import RawClient
 from twinlog.cluster.refusals import named
-from twinlog.cluster.span_reader import SpanReader
 from twinlog.errors import ClusterError, LedgerError
 from twinlog.intake.extensions import topics_of
 from twinlog.ledger.failbacks import Failbacks, StrandedRecord
 from twinlog.ledger.store import Ledger
-from twinlog.model.failback import STEPS, DamagedPartition, Mode, StrandedSpan, damaged, stranded
+from twinlog.model.failback import STEPS, DamagedPartition, Mode, damaged, stranded
 from twinlog.model.findings import Finding, FindingKind
 from twinlog.model.flow_state import FlowRecord, State
 from twinlog.model.offsets import TopicPartition
@@ -30,10 +29,9 @@ from twinlog.operations.failback_plan import (
     LISTED_AT_MOST,
     FailbackPlan,
     FailbackRequest,
-    StrandedListed,
-    StrandedPartition,
 )
 from twinlog.operations.failback_stamps import held_back, stamped_on_arrival
+from twinlog.operations.failback_stranded import last_values, row_of, stranded_rows
 from twinlog.operations.failback_survey import FailbackSurvey, Mirrored
 from twinlog.operations.failback_topics import too_few_brokers
 from twinlog.operations.flow_gate import record_of
@@ -41,8 +39,6 @@ from twinlog.operations.returned_cluster import not_whole
 from twinlog.operations.run_scope import Ends
 from twinlog.operations.schema_registry import registry_conflicts, registry_home
 from twinlog.operations.write_blocking import plan_block
-
-STRANDED_TOPIC = ".stranded"
 
 
 @dataclass(frozen=True)
@@ -131,7 +127,7 @@ class FailbackLooking:
         )
         health = (*not_whole(self.flow.source, view), *_undecided(findings), *short)
         listed: list[StrandedRecord] = []
-        rows = tuple(self._stranded(source, target, mirrored, list(stranded(found)), listed))
+        rows = tuple(stranded_rows(source, target, mirrored, list(stranded(found)), listed))
         refused = [] if request.accept_degraded else [f"{problem}; wait for it, or accept it" for problem in health]
         refused += [one.message for one in findings if one.kind is FindingKind.NOT_ALLOWED]
         left = [one.message for one in broken if policy.target_name(one.topic) not in anew]
@@ -146,13 +142,17 @@ class FailbackLooking:
             health=health,
             damaged=tuple(one.message for one in broken),
             stranded=rows,
-            records=tuple(_listed(record) for record in listed[:LISTED_AT_MOST]),
+            records=tuple(row_of(record) for record in listed[:LISTED_AT_MOST]),
             topics=topics,
             delete=delete,
             anew=tuple(sorted(anew)),
             stamps=stamped_on_arrival(source, target.run(held_back(target, self.flow)), topics, anew),
             waiting=self._waiting(target, topics, mirrored, anew),
-            notes=(*self._notes(target, topics), *self._not_crossing(source, view, mirrored)),
+            notes=(
+                *self._notes(target, topics),
+                *self._not_crossing(source, view, mirrored),
+                *last_values(source, self.flow, {row.topic for row in rows if row.records}, request.stranded),
+            ),
         )
 
     def _unblockable(self, twins: Sequence[str]) -> list[str]:
@@ -187,37 +187,6 @@ class FailbackLooking:
             elif topics[name] in view.topics:
                 found[name] = f"{name} is to go home too, and {self.flow.source} has a topic {topics[name]} of its own"
         return found
-
-    def _stranded(
-        self,
-        source: RawClient,
-        target: RawClient,
-        mirrored: Mirrored,
-        spans: Sequence[StrandedSpan],
-        listed: list[StrandedRecord],
-    ) -> Iterator[StrandedPartition]:
-        twins = [span.pair.target for span in spans]
-        view = target.run(target.metadata({twin.topic for twin in twins})) if twins else None
-        ends = {} if view is None else target.run(settled_offsets(target, view, twins, OffsetAt.LAST_STABLE)).offsets
-        for span in spans:
-            pair, records = span.pair, 0
-            for part in stranded_parts(source, span):
-                records += len(part)
-                listed += part[: max(0, LISTED_AT_MOST - len(listed))]
-            if not records and not span.expired:
-                continue
-            since = mirrored.positions[pair.target].target_end
-            yield StrandedPartition(
-                pair.source_topic,
-                pair.target_topic,
-                pair.partition,
-                span.start,
-                span.end,
-                records,
-                span.expired,
-                since,
-                max(since, ends.get(pair.target, since)),
-            )
 
     def _waiting(self, target: RawClient, topics: Mapping[str, str], mirrored: Mirrored, anew: frozenset[str]) -> int:
         """Offsets on the target behind what came from the source, or, of what is rebuilt, all that it has."""
@@ -277,28 +246,3 @@ def _undecided(findings: Sequence[Finding]) -> Iterator[str]:
     """What can't be told stranded from mirrored yet."""
     unclear = (FindingKind.HELD_BACK, FindingKind.REFUSED)
     return (one.message for one in findings if one.kind in unclear)
-
-
-def stranded_parts(source: RawClient, span: StrandedSpan) -> Iterator[list[StrandedRecord]]:
-    """The committed records of a span that did not come from the target, in order, as they come."""
-    for piece, came_back in span.pieces:
-        reader, at = SpanReader(source, span.pair.source, piece.end), piece.start
-        while at < piece.end and not came_back:
-            found, at = source.run(reader.records(at))
-            yield [
-                StrandedRecord(
-                    span.pair.source_topic,
-                    span.pair.partition,
-                    record.offset,
-                    record.timestamp_ms,
-                    record.key,
-                    record.value,
-                    [(header.key, header.value) for header in record.headers],
-                )
-                for record in found
-            ]
-
-
-def _listed(record: StrandedRecord) -> StrandedListed:
-    key = None if record.key is None else record.key.decode(errors="replace")
-    return StrandedListed(record.topic, record.partition, record.offset, record.timestamp_ms, key)

@@ -24,10 +24,10 @@ from twinlog.model.failback import Stranded, StrandedSpan, damaged, stranded
 from twinlog.model.flow_state import FlowRecord, State
 from twinlog.model.reconciliation import Difference, Kind, Verdict
 from twinlog.operations.failback_groups import move_groups_home
-from twinlog.operations.failback_look import STRANDED_TOPIC, stranded_parts
 from twinlog.operations.failback_plan import LISTED_AT_MOST, FailbackPlan
 from twinlog.operations.failback_runs import FailbackRuns
 from twinlog.operations.failback_stamps import hold_stamps, put_back
+from twinlog.operations.failback_stranded import STRANDED_TOPIC, stranded_parts
 from twinlog.operations.failback_topics import make_anew, make_stranded_topics
 from twinlog.operations.flow_gate import record_of
 from twinlog.operations.hooks import Event, run_hooks

@@ -211,3 +211,18 @@ def test_what_an_open_transaction_hides_is_waited_for(flow: Twins, monkeypatch: 
         writer.commit_transaction(30)
         plan = planning.result()
     assert (plan.refused, [one.key for one in plan.records]) == ((), ["open", "behind it"])
+
+
+def test_compacted_topics_whose_last_values_may_differ_are_named(kafka_pair: KafkaClusters, tmp_path: Path) -> None:
+    topic = new_name()
+    nyc, lon = kafka_pair["nyc"].bootstrap_servers, kafka_pair["lon"].bootstrap_servers
+    flow = twins(nyc, lon, tmp_path, (topic,))
+    flow.create(topic, cleanup_policy="compact")
+    write(nyc, topic, ["a"])
+    assert flow.mirror().failures == []
+    fail_over(flow)
+    assert not [note for note in plan_of(flow).notes if "compacted" in note]
+    write(nyc, topic, ["a"])
+    for stranded, which in ((Stranded.LEAVE, "not the same"), (Stranded.APPEND, "older")):
+        notes = plan_of(flow, stranded=stranded).notes
+        assert [note for note in notes if f"{topic} is compacted" in note and f"may be {which} on" in note]
