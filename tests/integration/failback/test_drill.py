@@ -87,7 +87,9 @@ def test_records_of_somebody_else_are_a_fault(flow: Twins, tmp_path: Path, capsy
     assert said["records"] == 4
 
 
-@pytest.mark.parametrize("naming", ["prefixed", "identity", "custom"])
+@pytest.mark.parametrize(
+    "naming", ["prefixed", *(pytest.param(one, marks=pytest.mark.long) for one in ("identity", "custom"))]
+)
 def test_what_was_written_while_the_target_led_is_no_fault_afterwards(
     kafka_pair: KafkaClusters, tmp_path: Path, naming: str
 ) -> None:

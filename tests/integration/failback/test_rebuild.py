@@ -39,7 +39,7 @@ def flow_of(kafka_pair: KafkaClusters, folder: Path, *topics: str, **settings: o
     return twins(nyc, lon, folder, topics, **settings)
 
 
-@pytest.mark.parametrize("naming", ["prefixed", "identity", "custom"])
+@pytest.mark.parametrize("naming", ["prefixed", pytest.param("identity", marks=pytest.mark.long), "custom"])
 def test_everything_comes_home_twice(kafka_pair: KafkaClusters, tmp_path: Path, naming: str) -> None:
     topic = new_name()
     flow = flow_of(kafka_pair, tmp_path, topic, **named(naming))

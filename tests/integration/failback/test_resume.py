@@ -37,7 +37,7 @@ def flow_of(kafka_pair: KafkaClusters, folder: Path, topic: str, **settings: obj
     return twins(nyc, lon, folder, (topic,), **settings)
 
 
-@pytest.mark.parametrize("naming", ["prefixed", "identity", "custom"])
+@pytest.mark.parametrize("naming", ["prefixed", "identity", pytest.param("custom", marks=pytest.mark.long)])
 def test_the_classic_case_twice_with_both_sides_diverged(
     kafka_pair: KafkaClusters, tmp_path: Path, naming: str
 ) -> None:
