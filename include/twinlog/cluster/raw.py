@@ -24,6 +24,7 @@ from twinlog.cluster.connections import Connections, event_loop
 from twinlog.cluster.coordinators import find_coordinators
 from twinlog.cluster.failures import Failures, words
 from twinlog.cluster.metadata import Broker, ClusterMetadata, read_metadata
+from twinlog.cluster.turns import Turns
 from twinlog.errors import AuthenticationError, ConfigurationError
 
 T = TypeVar("T")
@@ -48,6 +49,8 @@ class RawClient:
         self.failures = Failures(alias, str(config["bootstrap_servers"]))
         self._request_timeout_s = float(config.get("request_timeout_ms", 30_000)) / 1000
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
+        self._turns: dict[int, Turns] = {}
+        """Of those who wait for a broker's quota to pass, by broker."""
         self._owns_loop = beside is None
         self._net: NetworkSelector = event_loop() if beside is None else beside._net
         try:
@@ -183,9 +186,16 @@ class RawClient:
         connection = self._connections.get_connection(node_id, refresh_metadata_on_err=False)
         if not connection.connected:
             await self._connections.wait_for(connection.init_future, _left_ms(deadline))
-        while connection.paused:
-            # Only a broker's quota pauses a connection here; it says for how long.
-            await self._wait(max(connection._throttle_time - time.monotonic(), 0.001), deadline)
+        turns = self._turns.setdefault(node_id, Turns())
+        if connection.paused or turns.taken:
+            await turns.take()
+            try:
+                while connection.paused:
+                    # Only a broker's quota pauses a connection here; it says for how long.
+                    await self._wait(max(connection._throttle_time - time.monotonic(), 0.001), deadline)
+            finally:
+                # Whoever is next runs after we have sent: from here on nothing is waited for before that.
+                turns.give()
         return connection
 
     async def _wait(self, seconds: float, deadline: float) -> None:
