@@ -128,6 +128,7 @@ def test_a_partition_that_nobody_leads_is_named_and_the_others_are_read(three: K
         reader = SourceReader(source, states, settings, Signal(), Figures())
         source.run(reader.run())
 
+    assert reader.failure is None
     (refused,) = reader.refused
     assert (refused.kind, refused.partition, refused.offset) == (FindingKind.REFUSED, TopicPartition(topic, 0), 0)
     assert "gave no answer 4 times in a row" in refused.message

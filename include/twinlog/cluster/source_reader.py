@@ -117,7 +117,12 @@ class SourceReader:
         homeless = [state for state in self._unread() if state.broker is None]
         if not homeless:
             return
-        metadata = await self._client.metadata({state.pair.source_topic for state in homeless})
+        topics = {state.pair.source_topic for state in homeless}
+        try:
+            metadata = await self._client.metadata(topics)
+        except ClusterUnreachableError:
+            # Whoever was asked may be the very broker that went away; it is not the next to be asked.
+            metadata = await self._client.metadata(topics)
         for state in homeless:
             partition = _partition(metadata, state.pair.source)
             known = metadata.topics.get(state.pair.source_topic)
