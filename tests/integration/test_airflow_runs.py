@@ -1,4 +1,4 @@
-"""Mirror runs in a real Airflow: by schedule, by a form, by another Spark, and who is told or asked."""
+"""Mirror runs in a real Airflow: by schedule, by a form, by another Spark, and who is told."""
 
 from __future__ import annotations
 
@@ -192,27 +192,3 @@ def test_who_is_to_be_told_is_told_that_a_flow_lags(airflow_site: Site) -> None:
         airflow_site.by_hand_ended(dag_of("mirror", "asked"))
         in_time = airflow_site.by_hand_ended(dag_of("status", "asked"))
         assert client.result(in_time, "status")["told"] == []
-
-
-def test_nothing_is_done_that_waits_for_approval_before_somebody_has_given_it(airflow_site: Site) -> None:
-    client, told = airflow_site.client, airflow_site.told
-    dag_id = dag_of("ask", "asked")
-
-    def answered(option: str) -> DagRun:
-        asked_before = len(told.notices("decision", "nyc->asked"))
-        run = client.trigger(dag_id)
-        notice, *_ = await_condition(
-            lambda: told.notices("decision", "nyc->asked")[asked_before:], RUN_TIMEOUT_S, "somebody to be asked"
-        )
-        assert notice["title"] == "Take nyc->asked over?"
-        assert "| billing | 3 |" in notice["text"]
-        assert f"/dags/{dag_id}/runs/" in notice["link"]
-        assert client.task(run, "carry_out")["state"] is None
-        airflow_site.say(run, "approve", option)
-        return airflow_site.ended(run)
-
-    client.await_dag(dag_id, RUN_TIMEOUT_S)
-    assert client.task(answered("Reject"), "carry_out")["state"] == "skipped"
-    assert client.result(answered("Approve"), "carry_out") == {"groups": 1, "approved_by": "admin"}
-    unasked = airflow_site.by_hand_ended(dag_id, {"without_asking": True})
-    assert client.result(unasked, "carry_out") == {"groups": 1, "approved_by": None}
