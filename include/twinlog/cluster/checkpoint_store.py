@@ -20,6 +20,9 @@ from twinlog.model.checkpoints import Checkpoint, Written
 from twinlog.model.offsets import TopicPartition
 from twinlog.wire import mirror_maker
 
+RECORDS_A_TRANSACTION = 50_000
+"""A million took longer on a busy machine than a transaction may, and then no pass ever came to its end."""
+
 
 class GroupPartition(NamedTuple):
     """A group and a partition of the target. A tuple, since there may be 50,000."""
@@ -76,9 +79,14 @@ class CheckpointStore:
         return found
 
     async def write(self, writer: TransactionalWriter, notes: Mapping[GroupPartition, CheckpointNote]) -> None:
-        """Append these, all of them or none; returns once they are visible."""
+        """Append these, so many in a transaction; returns once they are visible.
+
+        Each says all that is to be said of its group and partition: those that are written stay true where a later
+        transaction fails.
+        """
         pairs = [(record.key(), record.value()) for record in (_record(place, note) for place, note in notes.items())]
-        await append_records(self.client, writer, self.topic, pairs)
+        for start in range(0, len(pairs), RECORDS_A_TRANSACTION):
+            await append_records(self.client, writer, self.topic, pairs[start : start + RECORDS_A_TRANSACTION])
 
 
 def _record(place: GroupPartition, note: CheckpointNote) -> mirror_maker.Checkpoint:

@@ -444,3 +444,21 @@ def test_two_thousand_groups_at_once(flow: Twins, mark: str, topic: str) -> None
         read_before = Counter((0, f"0: {value}".encode()) for value in range(number % 40))
         read_before += Counter((1, f"1: {value}".encode()) for value in range(number % 30))
         assert read_before + read(flow.target_servers, names[number], flow.twin(topic)) == everything
+
+
+def test_a_pass_of_more_checkpoints_than_a_transaction_takes_writes_them_all(
+    flow: Twins, mark: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow.create(topic, 5)
+    for partition in range(5):
+        fill(flow.source_servers, topic, range(3), partition)
+    names = [f"one-{mark}", f"two-{mark}"]
+    for name in names:
+        commit(flow.source_servers, name, topic, dict.fromkeys(range(5), 2))
+    flow.mirror()
+    monkeypatch.setattr("twinlog.cluster.checkpoint_store.RECORDS_A_TRANSACTION", 3)
+
+    assert checkpoint(flow).records == 10
+    assert checkpoint(flow).records == 0, "all of them are found again"
+    for name in names:
+        assert committed(flow.target_servers, name, flow.twin(topic)) == dict.fromkeys(range(5), 2)
