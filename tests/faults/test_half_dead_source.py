@@ -34,7 +34,8 @@ def test_a_failover_from_a_source_without_one_of_its_brokers(
     )
     # One partition a broker, each without a second replica.
     placed = NewTopic(topic, 3, replica_assignment=[[0], [1], [2]])
-    AdminClient({"bootstrap.servers": flow.source_servers}).create_topics([placed])[topic].result()
+    admin = AdminClient({"bootstrap.servers": flow.source_servers})
+    admin.create_topics([placed])[topic].result()
     for partition in range(3):
         fill(flow.source_servers, topic, range(10), partition)
     commit(flow.source_servers, group, topic, dict.fromkeys(range(3), 4))
