@@ -99,9 +99,10 @@ class Estate:
             flow_access(self.topology, self.flow, "source", "consumer"),
             flow_access(self.topology, self.flow, "target", "producer"),
         )
-        failed = Mirror(self.topology, self.flow, ends, self.ledger).run(carry_out_here, tasks=1).failures
-        if failed:
-            raise SystemExit("; ".join(failed))
+        done = Mirror(self.topology, self.flow, ends, self.ledger).run(carry_out_here, tasks=1)
+        if done.failures:
+            raise SystemExit("; ".join(done.failures))
+        print("\n".join(done.notes))
 
     def failing_over(self) -> Failover:
         return Failover(self.topology, self.flow, self.source, self.target, self.ledger)
