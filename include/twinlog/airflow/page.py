@@ -36,7 +36,19 @@ if TYPE_CHECKING:
 
     from twinlog.model.topology import Flow
 
-VERBS = ("mirror", "control", "status", "sync", "reconcile", "switchover", "failover", "failback", "drill", "migrate")
+VERBS = (
+    "mirror",
+    "control",
+    "status",
+    "sync",
+    "reconcile",
+    "repair",
+    "switchover",
+    "failover",
+    "failback",
+    "drill",
+    "migrate",
+)
 """Whose DAGs a flow's row leads to, where Airflow has them; their forms are behind the button "Trigger"."""
 
 _SHOWN = {
