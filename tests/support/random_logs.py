@@ -49,6 +49,11 @@ class RandomLog:
     def compacted(self) -> bool:
         return "compact" in self.settings["cleanup.policy"]
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whether nothing goes but what somebody deletes."""
+        return not self.compacted and "retention.ms" not in self.settings
+
     def live(self, servers: str) -> None:
         """Something happens to it."""
         for _ in range(self.random.randrange(1, 4)):
