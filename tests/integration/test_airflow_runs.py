@@ -139,7 +139,8 @@ def test_a_form_bounds_a_run_by_bytes_topics_and_time(airflow_site: Site) -> Non
         )
         assert airflow_site.ended(client.trigger(dag_id)).state == "success"
         await_condition(lambda: measured.of("twinlog_run_records", flow=flow) == 0, 10, "those of a run with nothing")
-        assert measured.errors(flow) == set()
+        # Other tests may have put a difference into the flow and had it found.
+        assert {step for step, _ in measured.errors(flow)} <= {"reconcile"}
 
         for wrong in ({"max_bytes": 0}, {"topics": "orders"}, {"until": "noon"}, {"max_seconds": 10**9}):
             with pytest.raises(AirflowCallError) as refused:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from local.kafka import KafkaClusters
-from support.mirroring import Twins, producer, twins
+from support.mirroring import NO_HEARTBEATS, Twins, producer, twins
 from support.source_logs import fill
 from support.syncing import Hand, both_ways, opposite, rows, sync
 from support.waiting import await_condition
@@ -423,6 +423,7 @@ def test_the_command_line_shows_the_differences_and_exits_by_them(flow: Twins, t
                         "topics": [topic],
                         "replication.factor": 1,
                         "journal.topic.replication.factor": 1,
+                        **NO_HEARTBEATS,
                     }
                 },
             }

@@ -14,7 +14,7 @@ import yaml
 from local.kafka import KafkaClusters
 from support.groups import checkpoint, commit, committed, read
 from support.guarded import MIRROR, allow_copying, as_mirror
-from support.mirroring import Twins, create_topic, twins
+from support.mirroring import NO_HEARTBEATS, Twins, create_topic, twins
 from support.silent import closed_port
 from support.source_logs import fill
 from support.syncing import Hand, both_ways
@@ -46,6 +46,7 @@ def topology_file(flow: Twins, folder: Path, source_servers: str | None = None) 
                         "sync.group.offsets.enabled": True,
                         "checkpoints.topic.replication.factor": 1,
                         "lanes": 2,
+                        **NO_HEARTBEATS,
                     }
                 },
             }
