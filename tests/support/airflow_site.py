@@ -40,6 +40,7 @@ YEARLY = "0 0 1 1 *"
 """Runs once when it is unpaused, and then by hand."""
 
 _OVER = ("success", "failed", "skipped")
+_ROUNDS = 3
 
 _QUIET = {**NO_HEARTBEATS, "canary.enabled": False, "sync.topic.acls.enabled": False, "lanes": 2}
 _FLOWS: Mapping[str, Mapping[str, Any]] = {
@@ -139,17 +140,28 @@ class Site:
         return self.ended(self.client.trigger(dag_id, form))
 
     def say(self, run: DagRun, task: str, option: str) -> None:
-        """A person's answer, as soon as the task asks, and as often: one that comes while the task's process is still
-        ending is taken by Airflow's scheduler for a process that was lost, and the task asks again."""
+        """A person's answer, not as fast as a program could: one that comes before the scheduler knows that the asking
+        process has ended is taken by Airflow for a process that was lost, and the task asks again, or fails."""
 
         def answered() -> bool:
             state = self.client.task(run, task)["state"]
             assert state in _OVER or not self.client.run(run).finished, f"{run.run_id} ended before {task} asked"
             if state == "awaiting_input":
+                self._let_the_scheduler_go_round()
                 self.client.answer(run, task, option)
             return state in _OVER
 
         await_condition(answered, RUN_TIMEOUT_S, f"{task} of {run.run_id} to be answered")
+
+    def _let_the_scheduler_go_round(self) -> None:
+        """It hears once a round of the processes that have ended, and its sign of life says when it has made one."""
+        signs: set[str] = set()
+
+        def rounds() -> bool:
+            signs.add(self.client.call("GET", "/api/v2/monitor/health")["scheduler"]["latest_scheduler_heartbeat"])
+            return len(signs) > _ROUNDS
+
+        await_condition(rounds, RUN_TIMEOUT_S, "the scheduler to go round")
 
     def runs_beside(self, dag_id: str, known: set[str], count: int) -> list[DagRun]:
         """So many runs of the DAG that are not known yet, in the order in which they were due."""
@@ -245,6 +257,7 @@ def environ_of(name: str, topology: Path) -> dict[str, str]:
         ),
         # A worker that is lost is missed by its heartbeats only; by default after five minutes.
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
     }
 
 
